@@ -31,7 +31,7 @@ from gatelift.adapters.standing import mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
 from gatelift.core.api import commands, events
-from gatelift.core.recovery_values import floors
+from gatelift.core.state.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
 from gatelift_kube import collector, descriptors, self_signed

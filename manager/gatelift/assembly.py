@@ -8,10 +8,10 @@ from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link_values import WriteIds
 from gatelift.core.clusters.links import Links
-from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.machine import Machine
-from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift.core.settings import Settings
+from gatelift.core.state.dispatch_values import DispatchSettings
+from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.settings import Settings
 from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right

@@ -19,7 +19,7 @@ from gatelift.core.clusters.cluster_status import (
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
 )
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.client import Client
 from gatelift_kube.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster

@@ -11,8 +11,8 @@ import pytest
 
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing_gone import declare_gone
-from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY, Finding, Found, Stage, Told
+from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Found, Stage, Told
 from gatelift_kube.client import Client
 from gatelift_kube.decoding import Served
 from gatelift_kube.errors import NotFoundError

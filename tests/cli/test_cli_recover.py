@@ -12,7 +12,7 @@ import pytest
 
 from gatelift.cli import recover
 from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,
     ANNOTATION_RESTORED,

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY, Finding, Told
-from gatelift.core.recovery_values import Stage as Found
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Told
+from gatelift.core.state.recovery_values import Stage as Found
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.timestamps import to_text
 from support.cli_stage import Stage, admitted, condition

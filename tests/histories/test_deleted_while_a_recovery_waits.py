@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without
-from gatelift.core.recovery_values import Stage
+from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without
+from gatelift.core.state.recovery_values import Stage
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from histories.test_recovery import (
     cordon,

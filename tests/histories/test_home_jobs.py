@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.recovery_values import Finding
+from gatelift.core.state.recovery_values import Finding
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.builders_manager import a_job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ApiWrite, Patch
 from histories.test_recovery import until_found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.recovery_values import Stage
+from gatelift.core.state.recovery_values import Stage
 from histories.test_doubts import find_node, force_delete, lose_node
 from histories.test_late_states import close, forget_the_namespace
 from histories.test_recovery import cordon, found, recovered, say, until_found

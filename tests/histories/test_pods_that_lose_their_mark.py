@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.out_of_sight import AGAIN_SECONDS, OutOfSight
+from gatelift.core.state.out_of_sight import AGAIN_SECONDS, OutOfSight
 from gatelift_kinds import markers
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
@@ -154,7 +154,7 @@ def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leade
 
 
 def test_hd_216_a_pod_that_ran_at_home_and_lost_its_marks_is_let_go_with_its_workload() -> None:
-    """HD-216: a node has it, so that its Workload alone leads to it (`manager/gatelift/core/out_of_sight.py`)."""
+    """HD-216: a node has it, so that its Workload alone leads to it (`manager/gatelift/core/state/out_of_sight.py`)."""
     history = History(shown=False)
     history.pod("one", "stays")
     history.until_runs("one")

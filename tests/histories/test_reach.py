@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_wire.keys import ANNOTATION_GIVEN

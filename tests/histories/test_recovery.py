@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_STOP_UNEXPLAINED,
     COUNTER_JUMP,

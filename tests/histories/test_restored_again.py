@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.recovery_values import Stage
+from gatelift.core.state.recovery_values import Stage
 from gatelift_kube.resources import POD
 from histories.test_recovery import (
     cordon,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
 from support.history import History

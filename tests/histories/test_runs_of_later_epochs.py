@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gatelift.core import texts
-from gatelift.core.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.history import History

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core.recovery_values import ANNOTATION_RESTORED, Stage
+from gatelift.core.state.recovery_values import ANNOTATION_RESTORED, Stage
 from gatelift_kube.resources import WORKER_CLUSTER
 from histories.test_recovery import cordon, found, recovered, say, until_found
 from support.history import History

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import dispatch_values
-from gatelift.core.dispatch_values import Failures
+from gatelift.core.state import dispatch_values
+from gatelift.core.state.dispatch_values import Failures
 from gatelift_wire.messages import CapacityEntry, Evicted
 from support.manager_world import World, a_running_pod
 

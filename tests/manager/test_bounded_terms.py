@@ -7,7 +7,7 @@ import pytest
 
 from gatelift.core.api.counter import Proof
 from gatelift.core.clusters.link_values import CounterShown
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,
     COUNTER_FOUND_MAX,

@@ -9,8 +9,8 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ReadAll, SendFrame
 from gatelift.core.clusters.link_values import PlacementsInventoried, Upcall
-from gatelift.core.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
 from gatelift.core.records import record
+from gatelift.core.state.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import limits

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from gatelift import admission_settings, config, introduction
 from gatelift.assembly import new_machine
 from gatelift.core.clusters.links import Links
-from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.durations import parse_duration
 from gatelift.introduction import Introduction
 from gatelift_wire.leases import Standing

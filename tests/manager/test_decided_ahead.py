@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core import deciding, machine
-from gatelift.core.state import UNSENT_SECONDS
+from gatelift.core.state.core import UNSENT_SECONDS
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError

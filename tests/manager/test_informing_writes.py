@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError

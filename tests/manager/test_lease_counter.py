@@ -11,7 +11,7 @@ from gatelift.core.api import events
 from gatelift.core.api.commands import SettleLease, StepDown
 from gatelift.core.api.counter import Counter, Proof
 from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
-from gatelift.core.recovery_values import COUNTER_JUMP, Finding, Word
+from gatelift.core.state.recovery_values import COUNTER_JUMP, Finding, Word
 from gatelift_kube.election import Tenure, holder_digest
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_wire.inventory import InventoryEntry

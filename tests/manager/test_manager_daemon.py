@@ -18,7 +18,7 @@ import structlog
 from gatelift import config
 from gatelift.adapters.kueue_beside import KUEUE_LEASE
 from gatelift.app import Manager, StartRefusedError
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,
     COUNTER_JUMP,

@@ -6,7 +6,7 @@ from prometheus_client import generate_latest
 
 from gatelift.adapters.metrics import Metrics
 from gatelift.core.api.commands import Note
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey

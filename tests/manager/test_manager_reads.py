@@ -12,7 +12,7 @@ import structlog
 from gatelift.adapters.kubernetes import Identity, ManagementApi
 from gatelift.core.api import events
 from gatelift.core.api.commands import Read, ReadAll
-from gatelift.core.state import UNSENT_SECONDS
+from gatelift.core.state.core import UNSENT_SECONDS
 from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client

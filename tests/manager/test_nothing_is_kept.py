@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged
-from gatelift.core.dispatch_values import Failures
-from gatelift.core.state import UNSENT_SECONDS, Core
+from gatelift.core.state.core import UNSENT_SECONDS, Core
+from gatelift.core.state.dispatch_values import Failures
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, WriteError
 from gatelift_wire.refusals import Refusal

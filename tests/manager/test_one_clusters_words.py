@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import doubts as limits
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ReadAll
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.doubts import Doubts
-from gatelift.core.few_lines import LINES_MAX, FewLines
+from gatelift.core.state import doubts as limits
+from gatelift.core.state.doubts import Doubts
+from gatelift.core.state.few_lines import LINES_MAX, FewLines
 from gatelift.core.texts import LABELS_NOT_BELIEVED
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

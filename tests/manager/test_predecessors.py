@@ -5,8 +5,8 @@ from __future__ import annotations
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.cluster_status import Facts, differs, predecessors
 from gatelift.core.clusters.foreign_runs import ANY
-from gatelift.core.predecessors import REMEMBERED_MAX, Memory, Predecessors
 from gatelift.core.records.gone import Known
+from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, Predecessors
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_wire.keys import PlacementKey
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.readiness import TOLD_SECONDS
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.recovery_asked import ANY, ASKED_MAX, Asked, served_by
-from gatelift.core.recovery_values import ANNOTATION_STOP_UNEXPLAINED, Found, is_told_to_stop
+from gatelift.core.state.recovery_asked import ANY, ASKED_MAX, Asked, served_by
+from gatelift.core.state.recovery_values import ANNOTATION_STOP_UNEXPLAINED, Found, is_told_to_stop
 from gatelift_kube.objects.gatelift import WorkerCluster
 
 

@@ -6,7 +6,7 @@ import json
 
 from gatelift.core.api.counter import Proof
 from gatelift.core.clusters.link_values import CounterShown
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from support.builders_manager import a_setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, kueue_object
 from support.crashing import Act, crashes, over_and_clean

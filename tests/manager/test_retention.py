@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload

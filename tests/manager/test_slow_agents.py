@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from gatelift.core import invariants
-from gatelift.core.open_offers import ANSWER_SECONDS_MAX, WINDOW, OpenOffers
+from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX, WINDOW, OpenOffers
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Message, Offer
 from support.builders_manager import a_pod, a_setting

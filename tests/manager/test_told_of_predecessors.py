@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged
-from gatelift.core.predecessors import REMEMBERED_MAX, left_alone
+from gatelift.core.state.predecessors import REMEMBERED_MAX, left_alone
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from support.builders_manager import NAMESPACE, a_pod, a_setting

@@ -10,10 +10,10 @@ from gatelift.core import endings, unexplained
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED
-from gatelift.core.predecessors import Memory
 from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.records.gone import Known
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
+from gatelift.core.state.predecessors import Memory
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
 from support.manager_world import World

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gatelift.core import mirror
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube.writes import Patch
 from support.builders_manager import a_job, a_pod, a_setting
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world

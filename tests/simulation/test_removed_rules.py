@@ -12,7 +12,7 @@ import pytest
 
 from gatelift.core import endings, placing
 from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_agent.core import draining, orphans, starting
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World

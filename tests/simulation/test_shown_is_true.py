@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core import held, requeueing, texts
-from gatelift.core.caution import Ahead
-from gatelift.core.state import Core
+from gatelift.core.state.caution import Ahead
+from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
 from gatelift_admission.feed import intake as engine_intake
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.timestamps import to_text

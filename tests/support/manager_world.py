@@ -29,10 +29,10 @@ from gatelift.core.clusters.link_values import (
     Upcall,
     WriteIds,
 )
-from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.machine import Machine
-from gatelift.core.readiness_values import ReadinessSettings
-from gatelift.core.settings import Settings
+from gatelift.core.state.dispatch_values import DispatchSettings
+from gatelift.core.state.readiness_values import ReadinessSettings
+from gatelift.core.state.settings import Settings
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
 from gatelift_kube.objects.core import Lease, LeaseSpec

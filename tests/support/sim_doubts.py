@@ -14,7 +14,7 @@ from support.sim_objects import holds, place_of
 from support.sim_persons import is_lost, said_fenced, say_fenced, say_nothing_of_before_runs, status_of
 
 if TYPE_CHECKING:
-    from gatelift.core.state import Core
+    from gatelift.core.state.core import Core
     from support.sim_world import SimWorld
 
 LOOK_SECONDS = 30.0

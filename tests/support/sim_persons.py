@@ -15,8 +15,8 @@ import msgspec
 
 from gatelift.cli.recover import EPOCHS_ABOVE
 from gatelift.core.records import epochs
-from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,

@@ -14,7 +14,7 @@ from gatelift.core import held, kept_out, reports, unrecorded
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
 from gatelift.core.records.attempts import LIVE
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.conditions import truncated
 from gatelift_kube.objects.kueue import Workload

@@ -26,7 +26,7 @@ from gatelift.core.clusters.cluster_status import (
     LOST,
 )
 from gatelift.core.clusters.identity import doubted_in, vouching
-from gatelift.core.recovery_values import Told, told
+from gatelift.core.state.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client

@@ -1,7 +1,7 @@
 """A person's word about a cluster whose WorkerCluster was deleted while a recovery waits for it.
 
 There is no object to say it on, nor a session that it could be about: it stands on `local`, and names the finding.
-Said, then waited for. Neighbours: `fencing` (of all other clusters), `gatelift.core.recovery_asked` (what is written).
+Said, then waited for. Neighbours: `fencing` (of all other clusters), `gatelift.core.state.recovery_asked` (what is written).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing import LOOK_SECONDS, LOOKS, STILL_SECONDS, Word, read_cluster, who_am_i
-from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
-from gatelift.core.recovery_values import Found, Told, told
+from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
+from gatelift.core.state.recovery_values import Found, Told, told
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster

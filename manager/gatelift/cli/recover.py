@@ -24,7 +24,7 @@ from gatelift.cli.target import target_of
 from gatelift.core import recovery_texts
 from gatelift.core.clusters.identity import vouching
 from gatelift.core.records import epochs
-from gatelift.core.recovery_values import (
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,

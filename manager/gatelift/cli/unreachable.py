@@ -10,7 +10,7 @@ import datetime as dt
 
 from gatelift.cli.render import age
 from gatelift.core.clusters.cluster_status import CONNECTED, LOST
-from gatelift.core.recovery_values import told
+from gatelift.core.state.recovery_values import told
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ForbiddenError, NotFoundError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import placing, telling
 from gatelift.core.records.attempts import Absence, Attempt, AttemptState
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 
 GRACE_SECONDS = 30.0
 """What an agent takes for the grace of a pod that it does not know: what does not say one has that."""

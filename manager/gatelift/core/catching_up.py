@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core import clusters, containment, few_lines, recovery
+from gatelift.core import clusters, containment, recovery
 from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.containment import Boundary
 from gatelift.core.inventories import Comparison
-from gatelift.core.state import Core
+from gatelift.core.state import few_lines
+from gatelift.core.state.core import Core
 
 BEHIND_PER_CALL = 64
 """Words taken in one call that have waited behind an inventory, at 20 to 60 us each."""

@@ -14,7 +14,7 @@ from gatelift.core import in_use, targets
 from gatelift.core.api import documents
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.conditions import FALSE, TRUE, fitting, put

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, higher_terms, predecessors, recovery, reports
+from gatelift.core import dispatch, higher_terms, recovery, reports
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
@@ -17,7 +17,8 @@ from gatelift.core.clusters.link_values import (
     Reported,
     Upcall,
 )
-from gatelift.core.state import Core
+from gatelift.core.state import predecessors
+from gatelift.core.state.core import Core
 from gatelift_kube.resources import ObjectKey
 
 WAKE_MAX = 64

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_admission.values.model import Fault
 from gatelift_kube.contained import Failure
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef

@@ -11,7 +11,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition

@@ -11,7 +11,7 @@ import math
 
 from gatelift.core import deactivation, texts
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 

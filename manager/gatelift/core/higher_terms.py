@@ -18,7 +18,7 @@ from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, Ter
 from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records import record
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gatelift.core import targets, texts
 
 if TYPE_CHECKING:
-    from gatelift.core.state import Core
+    from gatelift.core.state.core import Core
     from gatelift_kube.objects.kueue import Workload
 
 

@@ -15,7 +15,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import HOLD, LET_GO
 from gatelift.core.records import record
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload

@@ -12,10 +12,8 @@ from gatelift.core import (
     in_use,
     kept_owner,
     kept_record,
-    out_of_sight,
     owners,
     placing,
-    predecessors,
     priorities,
     raising,
     readiness,
@@ -31,7 +29,8 @@ from gatelift.core.api.user_objects import made_for
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of, newer
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state import out_of_sight, predecessors
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift.core import seeking
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 
 
 class InvariantBroken(Exception):  # noqa: N818 - the name says what happened

@@ -21,7 +21,7 @@ from gatelift.core import seeking, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_OWNER_BACK
 from gatelift.core.records.knowledge import key_of, newer
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference

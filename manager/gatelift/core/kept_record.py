@@ -34,7 +34,7 @@ from gatelift.core.records import epochs, own_conditions, reclaimed, record
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.records.knowledge import newer
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,

@@ -27,10 +27,8 @@ from gatelift.core import (
     kept_record,
     looking,
     obeying,
-    out_of_sight,
     owners,
     placing,
-    predecessors,
     readiness,
     reconcile,
     recovery,
@@ -63,8 +61,9 @@ from gatelift.core.clusters.link_values import Links, WriteIds
 from gatelift.core.containment import Boundary
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger
-from gatelift.core.settings import Settings
-from gatelift.core.state import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
+from gatelift.core.state import out_of_sight, predecessors
+from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
+from gatelift.core.state.settings import Settings
 from gatelift_admission.engine import Engine
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (

@@ -13,7 +13,7 @@ from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import MIRROR
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kinds import placed_on
 from gatelift_kube.unreadable import UNREADABLE
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core import deactivation, placing, texts
 from gatelift.core.records.attempts import Ending
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 

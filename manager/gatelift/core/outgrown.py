@@ -10,7 +10,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 
 ENDING = Ending(reason=texts.NO_MATCHING_WORKLOAD, message=texts.RESIZED)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
-from gatelift.core import additions, dispatch, predecessors, telling, texts
+from gatelift.core import additions, dispatch, telling, texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.blobs import blob_hash
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.records import given, record
 from gatelift.core.records.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core
+from gatelift.core.state import predecessors
+from gatelift.core.state.blobs import blob_hash
+from gatelift.core.state.core import Core
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of

@@ -15,7 +15,7 @@ from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kinds.pod_trouble import (
     CONDITION,
     NAMESPACE_GOES,

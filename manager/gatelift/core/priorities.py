@@ -12,7 +12,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload, WorkloadPriorityClass

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from gatelift.core import deactivation, mirror, texts
 from gatelift.core.api.resting import PODS_READY
-from gatelift.core.dispatch_values import backoff
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Requeue
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.dispatch_values import backoff
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload

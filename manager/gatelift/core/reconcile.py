@@ -43,7 +43,7 @@ from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find, is_true

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import placing, predecessors, raising, recovery_texts, texts
+from gatelift.core import placing, raising, recovery_texts, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
@@ -21,8 +21,10 @@ from gatelift.core.clusters.link_values import CounterShown, PlacementsInventori
 from gatelift.core.clusters.link_writes import latest
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
-from gatelift.core.recovery_asked import Known, served_by, without
-from gatelift.core.recovery_values import (
+from gatelift.core.state import predecessors
+from gatelift.core.state.core import DOUBTS, Core
+from gatelift.core.state.recovery_asked import Known, served_by, without
+from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVERY,
     ANNOTATION_RESTORED,
     COUNTED_SINCE,
@@ -38,7 +40,6 @@ from gatelift.core.recovery_values import (
     told,
     word,
 )
-from gatelift.core.state import DOUBTS, Core
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

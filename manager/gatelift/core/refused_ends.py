@@ -12,7 +12,7 @@ from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.shown_end import FOR_GOOD
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.writes import WriteError, WriteFailed
 
 FINISH = "finish"

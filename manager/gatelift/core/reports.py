@@ -12,24 +12,22 @@ from gatelift.core import (
     dispatch,
     endings,
     failed_containers,
-    few_lines,
     kept_record,
     mirror,
     placing,
     pod_troubles,
-    predecessors,
     recovery,
     telling,
     texts,
     unrecorded,
-    words,
 )
-from gatelift.core.caution import Ahead
 from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state import few_lines, predecessors, words
+from gatelift.core.state.caution import Ahead
+from gatelift.core.state.core import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload

@@ -8,7 +8,7 @@ from gatelift.core.api.resting import WHY_WAITING
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey

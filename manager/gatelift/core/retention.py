@@ -10,7 +10,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.knowledge import Owner, key_of
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference

@@ -13,7 +13,7 @@ from gatelift.core.api.resting import MIRROR_END, SHOW_END, SHOW_PLACED
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.records.knowledge import Owner, key_of
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kinds.kind import Outcome
 from gatelift_kube.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

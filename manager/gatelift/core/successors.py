@@ -21,8 +21,8 @@ from typing import NamedTuple
 from gatelift.core import targets, texts
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters.foreign_runs import ANY
-from gatelift.core.predecessors import Memory
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
+from gatelift.core.state.predecessors import Memory
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import LocalQueue, Workload
 from gatelift_kube.resources import ObjectKey

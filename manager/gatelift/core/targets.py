@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

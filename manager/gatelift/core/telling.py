@@ -12,7 +12,7 @@ from gatelift.core.api.resting import PODS_READY
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state.core import Core, ref_of
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

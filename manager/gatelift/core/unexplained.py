@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records.attempts import Attempt, AttemptState
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 
 
 def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:

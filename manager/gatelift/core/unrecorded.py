@@ -9,8 +9,9 @@ has it stopped when its object goes.
 
 from __future__ import annotations
 
-from gatelift.core import predecessors, successors
-from gatelift.core.state import Core, ref_of
+from gatelift.core import successors
+from gatelift.core.state import predecessors
+from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.kueue import Workload
 
 QUEUE_UNKNOWN = "QueueUnknown"

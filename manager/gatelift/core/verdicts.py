@@ -15,7 +15,7 @@ from gatelift.core import deactivation, dispatch, targets, texts
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.records.record import Record
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Admission, Workload

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gatelift.core import raising, refused_ends, refused_reservations, shown_end
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import INFORMING
-from gatelift.core.state import Core
+from gatelift.core.state.core import Core
 from gatelift_kube.writes import WriteError, WriteFailed
 
 _DOUBTFUL = frozenset({WriteError.UNKNOWN, WriteError.NOT_FOUND, WriteError.ALREADY_EXISTS})

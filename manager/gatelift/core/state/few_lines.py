@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gatelift.core.records.attempts import Attempt
-    from gatelift.core.state import Core
+    from gatelift.core.state.core import Core
 
 LINES_MAX = 20
 """Lines of one cluster between two of its inventories: enough to see what it is about."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.dispatch_values import DispatchSettings
-from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.dispatch_values import DispatchSettings
+from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.meta import LabelSelector

@@ -11,26 +11,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gatelift.core import blobs
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.commands import Command, Note, Read, StepDown
 from gatelift.core.api.inflight import InFlight, Outstanding
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.wall import Wall
-from gatelift.core.caution import Caution
 from gatelift.core.clusters.link_values import ClusterView, Links, Sent, WriteIds
-from gatelift.core.dispatch_values import Failures
-from gatelift.core.doubts import Doubts
-from gatelift.core.open_offers import OpenOffers
-from gatelift.core.out_of_sight import OutOfSight
-from gatelift.core.predecessors import Predecessors
 from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, Owner, key_of
 from gatelift.core.records.ledger import Ledger
 from gatelift.core.records.whereabouts import Whereabouts
-from gatelift.core.settings import Settings
+from gatelift.core.state import blobs
+from gatelift.core.state.caution import Caution
+from gatelift.core.state.dispatch_values import Failures
+from gatelift.core.state.doubts import Doubts
+from gatelift.core.state.open_offers import OpenOffers
+from gatelift.core.state.out_of_sight import OutOfSight
+from gatelift.core.state.predecessors import Predecessors
+from gatelift.core.state.settings import Settings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.kueue import Workload

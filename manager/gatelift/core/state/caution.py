@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift.core.few_lines import FewLines
-from gatelift.core.recovery_values import Recovery
-from gatelift.core.term_doubts import TermDoubts
+from gatelift.core.state.few_lines import FewLines
+from gatelift.core.state.recovery_values import Recovery
+from gatelift.core.state.term_doubts import TermDoubts
 from gatelift_wire.keys import PlacementKey
 
 AHEAD_MAX = 10_000

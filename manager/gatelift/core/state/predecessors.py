@@ -14,13 +14,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from gatelift.core import few_lines, texts
+from gatelift.core import texts
 from gatelift.core.api import informing
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records import given
 from gatelift.core.records.gone import Inventory, Known, is_gone
+from gatelift.core.state import few_lines
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.kueue import Workload
@@ -29,7 +30,7 @@ from gatelift_wire.keys import PlacementKey, is_uid
 
 if TYPE_CHECKING:
     from gatelift.core.records.attempts import Attempt
-    from gatelift.core.state import Core
+    from gatelift.core.state.core import Core
 
 _Of = TypeVar("_Of", UserObject, str)
 

@@ -20,7 +20,7 @@ from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.unreadable import UNREADABLE
 
 if TYPE_CHECKING:
-    from gatelift.core.recovery_values import Found
+    from gatelift.core.state.recovery_values import Found
 
 ANNOTATION_FENCED_GONE = "gatelift.dev/recover-without"
 """On `local`, a person's: nothing runs any more on these clusters, whose WorkerClusters are gone (`Without`)."""

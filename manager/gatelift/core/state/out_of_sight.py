@@ -20,7 +20,7 @@ from gatelift.core.records.knowledge import Owner
 from gatelift_kube.resources import POD, ObjectRef
 
 if TYPE_CHECKING:
-    from gatelift.core.state import Core
+    from gatelift.core.state.core import Core
 
 LEFT_MAX = 10_000
 """Pods that left a watch and are yet to be read, 2 MB at most; above, the oldest waits for the next term's list."""

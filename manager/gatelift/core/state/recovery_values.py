@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.recovery_asked import Asked, Without
+from gatelift.core.state.recovery_asked import Asked, Without
 from gatelift_kube.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
