@@ -12,12 +12,12 @@ from gatelift.core.api.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InF
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
-from gatelift.core.mirror import urgent
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Ending
 from gatelift.core.records.gone import Inventory, Known, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.records.ledger import Ledger, LedgerError
+from gatelift.core.told.mirror import urgent
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload

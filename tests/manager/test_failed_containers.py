@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core.failed_containers import FAILED_ON_CLUSTER
+from gatelift.core.told.failed_containers import FAILED_ON_CLUSTER
 from gatelift_kube.event_series import NOTE_BYTES_MAX
 from gatelift_wire import limits
 from gatelift_wire.messages import FailedContainer, Finished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core.pod_troubles import SETTLE_SECONDS
+from gatelift.core.told.pod_troubles import SETTLE_SECONDS
 from gatelift_kinds.pod_trouble import CONDITION
 from gatelift_kube.conditions import MESSAGE_CHARS_MAX
 from gatelift_kube.writes import Patch, WriteError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.shown_end import SHOW_END_SECONDS
+from gatelift.core.told.shown_end import SHOW_END_SECONDS
 from gatelift_kube.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Forget

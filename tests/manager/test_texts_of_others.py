@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift.cli import render
-from gatelift.core import mirror, texts
+from gatelift.core import texts
+from gatelift.core.told import mirror
 from gatelift_kube.conditions import MESSAGE_CHARS_MAX
 
 ESCAPE = "\x1b]0;owned\x07\r\nforged line\u202e"

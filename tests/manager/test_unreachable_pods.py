@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gatelift.core import mirror
 from gatelift.core.state.readiness_values import ReadinessSettings
+from gatelift.core.told import mirror
 from gatelift_kube.writes import Patch
 from support.builders_manager import a_job, a_pod, a_setting
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world

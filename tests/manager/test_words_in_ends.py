@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core.refused_ends import SET_ASIDE_SECONDS
+from gatelift.core.told.refused_ends import SET_ASIDE_SECONDS
 from gatelift_kube.plain_text import SHOWN_CHARS_MAX
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError

@@ -7,9 +7,10 @@ given longer than that to stop may use all of it. Only the record says how long 
 
 from __future__ import annotations
 
-from gatelift.core import placing, telling
+from gatelift.core import placing
 from gatelift.core.records.attempts import Absence, Attempt, AttemptState
 from gatelift.core.state.core import Core
+from gatelift.core.told import telling
 
 GRACE_SECONDS = 30.0
 """What an agent takes for the grace of a pod that it does not know: what does not say one has that."""

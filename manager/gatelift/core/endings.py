@@ -12,10 +12,8 @@ from gatelift.core import (
     execution_time,
     kept_record,
     placing,
-    pod_troubles,
     readiness,
     retention,
-    shown_end,
     targets,
     texts,
     unexplained,
@@ -27,9 +25,10 @@ from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record, Requeue
-from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE, SAID
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
+from gatelift.core.told import pod_troubles, shown_end
+from gatelift.core.told.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE, SAID
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
 from gatelift_kinds.markers import RESOURCE_IN_USE

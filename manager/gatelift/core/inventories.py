@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop
 
-from gatelift.core import absences, belief, endings, mirror, placing, recovery, reports, texts
+from gatelift.core import absences, belief, endings, placing, recovery, reports, texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.state import few_lines, predecessors
 from gatelift.core.state.core import DOUBTS, Core
+from gatelift.core.told import mirror
 from gatelift_kube.conditions import find
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

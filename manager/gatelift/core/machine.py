@@ -34,7 +34,6 @@ from gatelift.core import (
     recovery,
     refused_reservations,
     strays,
-    telling,
     texts,
     unexplained,
     unrecorded,
@@ -64,6 +63,7 @@ from gatelift.core.records.ledger import Ledger
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import Settings
+from gatelift.core.told import telling
 from gatelift_admission.engine import Engine
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (

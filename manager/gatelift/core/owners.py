@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, outgrown, pod_troubles, priorities, seeking, shown_end, telling, texts
+from gatelift.core import outgrown, priorities, seeking, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.records import record
@@ -18,6 +18,7 @@ from gatelift.core.records.attempts import Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import Core
+from gatelift.core.told import mirror, pod_troubles, shown_end, telling
 from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of

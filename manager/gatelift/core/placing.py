@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
-from gatelift.core import additions, dispatch, telling, texts
+from gatelift.core import additions, dispatch, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.records import given, record
@@ -19,6 +19,7 @@ from gatelift.core.records.record import Record
 from gatelift.core.state import predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
+from gatelift.core.told import telling
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of

@@ -13,8 +13,8 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.records import epochs, record
 from gatelift.core.records.record import Record
-from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state.core import Core
+from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import plain

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import deactivation, mirror, texts
+from gatelift.core import deactivation, texts
 from gatelift.core.api.resting import PODS_READY
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending
@@ -17,6 +17,7 @@ from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Requeue
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.dispatch_values import backoff
+from gatelift.core.told import mirror
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload

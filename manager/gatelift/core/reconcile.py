@@ -23,7 +23,6 @@ from gatelift.core import (
     outgrown,
     owners,
     placing,
-    pod_troubles,
     priorities,
     raising,
     readiness,
@@ -44,6 +43,7 @@ from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Intern
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core, ref_of
+from gatelift.core.told import pod_troubles
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find, is_true

@@ -7,20 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift.core import (
-    belief,
-    dispatch,
-    endings,
-    failed_containers,
-    kept_record,
-    mirror,
-    placing,
-    pod_troubles,
-    recovery,
-    telling,
-    texts,
-    unrecorded,
-)
+from gatelift.core import belief, dispatch, endings, kept_record, placing, recovery, texts, unrecorded
 from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
@@ -28,6 +15,7 @@ from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core, ref_of
+from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload

@@ -5,10 +5,11 @@ Neighbours: `machine` calls; `inflight` keeps what holds up everything about an 
 
 from __future__ import annotations
 
-from gatelift.core import raising, refused_ends, refused_reservations, shown_end
+from gatelift.core import raising, refused_reservations
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import INFORMING
 from gatelift.core.state.core import Core
+from gatelift.core.told import refused_ends, shown_end
 from gatelift_kube.writes import WriteError, WriteFailed
 
 _DOUBTFUL = frozenset({WriteError.UNKNOWN, WriteError.NOT_FOUND, WriteError.ALREADY_EXISTS})

@@ -6,13 +6,14 @@ only place where times leave the core. Nothing is decided here. Neighbour: `mach
 
 from __future__ import annotations
 
-from gatelift.core import failed_containers, texts
+from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import PODS_READY
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Ending, Internal, Wire
-from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift.core.state.core import Core, ref_of
+from gatelift.core.told import failed_containers
+from gatelift.core.told.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

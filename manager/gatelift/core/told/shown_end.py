@@ -7,13 +7,14 @@ object, and is said at both. Neighbours: `endings` writes Finished, `owners` let
 
 from __future__ import annotations
 
-from gatelift.core import mirror, texts
+from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import MIRROR_END, SHOW_END, SHOW_PLACED
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core
+from gatelift.core.told import mirror
 from gatelift_kinds.kind import Outcome
 from gatelift_kube.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

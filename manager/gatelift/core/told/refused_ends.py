@@ -11,8 +11,8 @@ from dataclasses import replace
 from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.records.attempts import Attempt, Wire
-from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state.core import Core
+from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.writes import WriteError, WriteFailed
 
 FINISH = "finish"
