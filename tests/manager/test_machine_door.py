@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core import deciding, invariants, machine
+from gatelift.core import deciding, machine
 from gatelift.core.api import events
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command
 from gatelift.core.clusters.link_values import HigherTermRead
-from gatelift.core.invariants import InvariantBroken
 from gatelift.core.records.attempts import AttemptState
+from gatelift.core.rules import invariants
+from gatelift.core.rules.invariants import InvariantBroken
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import CycleResult
 from gatelift_kube import resources

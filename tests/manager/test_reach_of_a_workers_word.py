@@ -11,8 +11,8 @@ from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, awaited, condition, read
 from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.records.gone import Known
+from gatelift.core.rules.successors import own_runs
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, left_alone
-from gatelift.core.successors import own_runs
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef

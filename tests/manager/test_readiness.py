@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.readiness import TOLD_SECONDS
+from gatelift.core.rules.readiness import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kube import resources

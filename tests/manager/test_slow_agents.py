@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gatelift.core import invariants
+from gatelift.core.rules import invariants
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX, WINDOW, OpenOffers
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Message, Offer

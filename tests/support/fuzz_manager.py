@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core import invariants
 from gatelift.core.api import events
 from gatelift.core.api.agenda import Key
-from gatelift.core.invariants import InvariantBroken
+from gatelift.core.rules import invariants
+from gatelift.core.rules.invariants import InvariantBroken
 from gatelift_kube.contained import Contained
 from gatelift_kube.decoding import struct_of
 from gatelift_kube.errors import UndecodableError

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift.adapters.kubernetes import out_of_sight
-from gatelift.core import invariants
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.beginning import WATCHED
@@ -30,6 +29,7 @@ from gatelift.core.clusters.link_values import (
     WriteIds,
 )
 from gatelift.core.machine import Machine
+from gatelift.core.rules import invariants
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.state.settings import Settings

@@ -9,7 +9,7 @@ from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked,
 from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core.api import commands, events
-from gatelift.core.invariants import check
+from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource

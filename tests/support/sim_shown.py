@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import held, kept_out, reports, unrecorded
+from gatelift.core import held, reports
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
 from gatelift.core.records.attempts import LIVE
+from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.conditions import truncated

@@ -5,9 +5,10 @@ Neighbours: `machine` asks when something is due, `reconcile` carries on from wh
 
 from __future__ import annotations
 
-from gatelift.core import containment, deactivation, readiness, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempts import AttemptState, Ending, Internal
+from gatelift.core.rules import containment, deactivation, readiness
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
 from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Unreserve

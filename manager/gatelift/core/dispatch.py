@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gatelift.core import readiness, targets, texts
+from gatelift.core import texts
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Internal, Round
 from gatelift.core.records.knowledge import Owner
+from gatelift.core.rules import readiness, targets
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.told import telling

@@ -6,25 +6,13 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import (
-    deactivation,
-    dispatch,
-    execution_time,
-    kept_record,
-    placing,
-    readiness,
-    retention,
-    targets,
-    texts,
-    unexplained,
-    unrecorded,
-    verdicts,
-)
+from gatelift.core import dispatch, placing, texts, unexplained, verdicts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record, Requeue
+from gatelift.core.rules import deactivation, execution_time, kept_record, readiness, retention, targets, unrecorded
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import pod_troubles, shown_end

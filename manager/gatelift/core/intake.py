@@ -7,21 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import (
-    endings,
-    in_use,
-    kept_owner,
-    kept_record,
-    owners,
-    placing,
-    priorities,
-    raising,
-    readiness,
-    recovery,
-    reports,
-    seeking,
-    unrecorded,
-)
+from gatelift.core import endings, owners, placing, raising, recovery, reports
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.events import ReadDone
 from gatelift.core.api.inflight import Outstanding
@@ -29,6 +15,7 @@ from gatelift.core.api.user_objects import made_for
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of, newer
+from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Kind

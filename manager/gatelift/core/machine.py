@@ -16,27 +16,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gatelift.core import (
-    checks,
-    containment,
     deciding,
     held,
     higher_terms,
-    in_use,
     intake,
-    invariants,
-    kept_record,
     looking,
     obeying,
     owners,
     placing,
-    readiness,
     reconcile,
     recovery,
     refused_reservations,
     strays,
     texts,
     unexplained,
-    unrecorded,
     write_failures,
 )
 from gatelift.core.api.agenda import Key, Look
@@ -57,9 +50,10 @@ from gatelift.core.api.events import (
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift.core.catching_up import CatchingUp
 from gatelift.core.clusters.link_values import Links, WriteIds
-from gatelift.core.containment import Boundary
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger
+from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded
+from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import Settings

@@ -6,8 +6,9 @@ behind a look at a Workload that failed; `containment` sets aside.
 
 from __future__ import annotations
 
-from gatelift.core import deactivation, placing, texts
+from gatelift.core import placing, texts
 from gatelift.core.records.attempts import Ending
+from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey

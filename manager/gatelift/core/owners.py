@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import outgrown, priorities, seeking, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner, key_of
+from gatelift.core.rules import outgrown, priorities, seeking
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, pod_troubles, shown_end, telling

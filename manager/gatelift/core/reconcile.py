@@ -10,29 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core import (
-    deactivation,
     dispatch,
     endings,
-    execution_time,
     held,
     higher_terms,
-    in_use,
-    kept_out,
-    kept_owner,
-    kept_record,
-    outgrown,
     owners,
     placing,
-    priorities,
     raising,
-    readiness,
     reports,
     requeueing,
-    retention,
-    seeking,
-    targets,
     texts,
-    unrecorded,
     verdicts,
 )
 from gatelift.core.api.agenda import Key, Look
@@ -42,6 +29,21 @@ from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
+from gatelift.core.rules import (
+    deactivation,
+    execution_time,
+    in_use,
+    kept_out,
+    kept_owner,
+    kept_record,
+    outgrown,
+    priorities,
+    readiness,
+    retention,
+    seeking,
+    targets,
+    unrecorded,
+)
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import pod_troubles
 from gatelift_admission.values.model import Reserve

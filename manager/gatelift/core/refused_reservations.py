@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from gatelift.core import dispatch
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.in_use import HOLD_WORKLOAD
 from gatelift.core.records.attempts import AttemptState
+from gatelift.core.rules.in_use import HOLD_WORKLOAD
 from gatelift.core.state.core import CHARGING, Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kinds.markers import RESOURCE_IN_USE

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift.core import belief, dispatch, endings, kept_record, placing, recovery, texts, unrecorded
+from gatelift.core import belief, dispatch, endings, placing, recovery, texts
 from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.rules import kept_record, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core, ref_of

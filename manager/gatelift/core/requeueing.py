@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gatelift.core import endings, kept_out, reports, successors, texts
+from gatelift.core import endings, reports, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import WHY_WAITING
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
+from gatelift.core.rules import kept_out, successors
 from gatelift.core.state.core import Core
 from gatelift_kube.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import deactivation, dispatch, targets, texts
+from gatelift.core import dispatch, texts
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.records.record import Record
+from gatelift.core.rules import deactivation, targets
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
 from gatelift_kube.conditions import is_true

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gatelift.core import homebound, successors, texts
+from gatelift.core import texts
+from gatelift.core.rules import homebound, successors
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.unreadable_templates import why_unreadable

@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gatelift.core import targets, texts
+from gatelift.core import texts
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters.foreign_runs import ANY
+from gatelift.core.rules import targets
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import deactivation, texts
+from gatelift.core import texts
 from gatelift.core.api.resting import PODS_READY
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Requeue
+from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import mirror

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from gatelift.core import deactivation, texts
+from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload

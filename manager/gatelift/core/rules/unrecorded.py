@@ -9,7 +9,7 @@ has it stopped when its object goes.
 
 from __future__ import annotations
 
-from gatelift.core import successors
+from gatelift.core.rules import successors
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.kueue import Workload

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift.core import targets, texts
+from gatelift.core import texts
+from gatelift.core.rules import targets
 
 if TYPE_CHECKING:
     from gatelift.core.state.core import Core

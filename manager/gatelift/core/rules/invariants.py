@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift.core import seeking
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import in_use, targets
 from gatelift.core.api import documents
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.rules import in_use, targets
 from gatelift.core.state.core import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
