@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core.additions import with_additions
+from gatelift.core.dispatching.additions import with_additions
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.messages import Commit, PodSetRequest
 from support.builders_manager import Doc, a_pod, a_setting, kueue_object

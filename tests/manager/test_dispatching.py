@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
-from gatelift.core.dispatch import Wanted, rank, unfit
+from gatelift.core.dispatching.dispatch import Wanted, rank, unfit
 from gatelift.core.state.dispatch_values import DispatchSettings, Failures, backoff
 from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.messages import (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gatelift.core import refused_reservations
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.clusters import cluster_status
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.dispatching import refused_reservations
 from gatelift.core.records import own_conditions
 from gatelift_kube import conditions
 from gatelift_kube.objects.meta import Condition

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import endings, placing
+from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
 from gatelift.core.state.core import Core
 from gatelift_agent.core import draining, orphans, starting

@@ -7,7 +7,7 @@ given longer than that to stop may use all of it. Only the record says how long 
 
 from __future__ import annotations
 
-from gatelift.core import placing
+from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Absence, Attempt, AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling

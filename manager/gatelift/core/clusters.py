@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, higher_terms, recovery, reports
+from gatelift.core import higher_terms, recovery, reports
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
@@ -17,6 +17,7 @@ from gatelift.core.clusters.link_values import (
     Reported,
     Upcall,
 )
+from gatelift.core.dispatching import dispatch
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core
 from gatelift_kube.resources import ObjectKey

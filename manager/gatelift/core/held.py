@@ -11,9 +11,9 @@ from gatelift.core import reports, texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import WHY_HELD
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record, held_write
 from gatelift.core.state.core import Core
-from gatelift.core.unexplained import is_compared
 from gatelift_kube.conditions import TRUE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 

@@ -21,15 +21,11 @@ from gatelift.core import (
     higher_terms,
     intake,
     looking,
-    obeying,
     owners,
-    placing,
     reconcile,
     recovery,
-    refused_reservations,
     strays,
     texts,
-    unexplained,
     write_failures,
 )
 from gatelift.core.api.agenda import Key, Look
@@ -50,6 +46,7 @@ from gatelift.core.api.events import (
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift.core.catching_up import CatchingUp
 from gatelift.core.clusters.link_values import Links, WriteIds
+from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger
 from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded

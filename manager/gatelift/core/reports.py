@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift.core import belief, dispatch, endings, placing, recovery, texts
+from gatelift.core import belief, recovery, texts
 from gatelift.core.clusters.link_values import LinkState, Reported
+from gatelift.core.dispatching import dispatch, endings, placing
+from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
@@ -17,7 +19,6 @@ from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
-from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.inventory import InventoryEntry

@@ -6,10 +6,11 @@ say what was told, `doubts` remembers it, `placing` tells the cluster.
 
 from __future__ import annotations
 
-from gatelift.core import placing, recovery, reports
+from gatelift.core import recovery, reports
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
 from gatelift.core.api.inflight import pause
+from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift_kube.resources import WORKLOAD, ObjectKey

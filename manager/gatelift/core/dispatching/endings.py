@@ -6,8 +6,9 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, placing, texts, unexplained, verdicts
+from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import dispatch, texts
+from gatelift.core import texts
+from gatelift.core.dispatching import dispatch
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.records.record import Record

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
-from gatelift.core import additions, dispatch, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import ClusterView
+from gatelift.core.dispatching import additions, dispatch
+from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import given, record
 from gatelift.core.records.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
@@ -20,7 +22,6 @@ from gatelift.core.state import predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.workload_document import needs_digest

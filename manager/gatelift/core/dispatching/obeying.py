@@ -6,7 +6,8 @@ behind a look at a Workload that failed; `containment` sets aside.
 
 from __future__ import annotations
 
-from gatelift.core import placing, texts
+from gatelift.core import texts
+from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core

@@ -7,8 +7,8 @@ like for ends.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch
 from gatelift.core.api.inflight import Outstanding
+from gatelift.core.dispatching import dispatch
 from gatelift.core.records.attempts import AttemptState
 from gatelift.core.rules.in_use import HOLD_WORKLOAD
 from gatelift.core.state.core import CHARGING, Core
