@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import belief
+from gatelift.core.conclusions import belief
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey, objects_digest
 from gatelift_wire.messages import Applied, Commit, Forget, GatesLifted, Stop

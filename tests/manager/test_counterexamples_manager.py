@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import inventories
 from gatelift.core.clusters.link_values import LinkOpened, LinkState, PlacementsInventoried, Reported
+from gatelift.core.conclusions import inventories
 from gatelift_kube.writes import Patch
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

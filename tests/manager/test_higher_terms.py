@@ -7,7 +7,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from gatelift.core import higher_terms
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import (
     Event,
@@ -19,6 +18,7 @@ from gatelift.core.api.events import (
     Ticked,
 )
 from gatelift.core.clusters.link_values import FencedByPerson, HigherTermRead, LinksOutcome
+from gatelift.core.conclusions import higher_terms
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, WORKLOAD
 from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch

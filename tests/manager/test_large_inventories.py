@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import inventories, recovery, reports
 from gatelift.core.api.events import Ticked
-from gatelift.core.catching_up import BEHIND_PER_CALL
 from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
+from gatelift.core.conclusions import inventories, recovery, reports
+from gatelift.core.conclusions.catching_up import BEHIND_PER_CALL
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Applied, Finished, Stop

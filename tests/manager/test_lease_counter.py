@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import recovery
 from gatelift.core.api import events
 from gatelift.core.api.commands import SettleLease, StepDown
 from gatelift.core.api.counter import Counter, Proof
 from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
+from gatelift.core.conclusions import recovery
 from gatelift.core.state.recovery_values import COUNTER_JUMP, Finding, Word
 from gatelift_kube.election import Tenure, holder_digest
 from gatelift_kube.objects.gatelift import Predecessor

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import held, requeueing, texts
+from gatelift.core import requeueing, texts
+from gatelift.core.conclusions import held
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase

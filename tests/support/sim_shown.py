@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import held, reports
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
+from gatelift.core.conclusions import held, reports
 from gatelift.core.records.attempts import LIVE
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core

@@ -3,7 +3,7 @@
 Four things, each of which may be said again: show (without options), `--restored` (a person's word that it was, which
 halts as a proof does), `--go-on` (a person's word, written on the WorkerCluster `local`; then what the manager does is
 told until it is done), `--stop CLUSTER` (a word about what runs there and no record explains). Nothing is decided here.
-Neighbour: `gatelift.core.recovery`.
+Neighbour: `gatelift.core.conclusions.recovery`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gatelift.cli.fencing import who_am_i
 from gatelift.cli.render import Output, show
 from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
-from gatelift.core import recovery_texts
 from gatelift.core.clusters.identity import vouching
+from gatelift.core.conclusions import recovery_texts
 from gatelift.core.records import epochs
 from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, raising, recovery, reports
+from gatelift.core import owners
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.events import ReadDone
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.user_objects import made_for
+from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt

@@ -15,19 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from gatelift.core import (
-    deciding,
-    held,
-    higher_terms,
-    intake,
-    looking,
-    owners,
-    reconcile,
-    recovery,
-    strays,
-    texts,
-    write_failures,
-)
+from gatelift.core import deciding, intake, looking, owners, reconcile, texts, write_failures
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command, ListAnew, Note
 from gatelift.core.api.events import (
@@ -44,8 +32,9 @@ from gatelift.core.api.events import (
     WentBack,
 )
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
-from gatelift.core.catching_up import CatchingUp
 from gatelift.core.clusters.link_values import Links, WriteIds
+from gatelift.core.conclusions import held, higher_terms, recovery, strays
+from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import held, higher_terms, owners, raising, reports, requeueing, texts
+from gatelift.core import owners, requeueing, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import RECLAIM
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
 from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gatelift.core import reports, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import WHY_WAITING
+from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt

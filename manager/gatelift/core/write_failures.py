@@ -5,9 +5,9 @@ Neighbours: `machine` calls; `inflight` keeps what holds up everything about an 
 
 from __future__ import annotations
 
-from gatelift.core import raising
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import INFORMING
+from gatelift.core.conclusions import raising
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.state.core import Core
 from gatelift.core.told import refused_ends, shown_end

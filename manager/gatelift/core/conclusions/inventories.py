@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop
 
-from gatelift.core import absences, belief, recovery, reports, texts
+from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
+from gatelift.core.conclusions import absences, belief, recovery, reports
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core import clusters, recovery
+from gatelift.core import clusters
 from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
-from gatelift.core.inventories import Comparison
+from gatelift.core.conclusions import recovery
+from gatelift.core.conclusions.inventories import Comparison
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import few_lines

@@ -7,10 +7,11 @@ work for what it has said shows why (`cluster_status`). Nothing is held or let g
 
 from __future__ import annotations
 
-from gatelift.core import reports, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import WHY_HELD
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.conclusions import reports
 from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record, held_write
 from gatelift.core.state.core import Core

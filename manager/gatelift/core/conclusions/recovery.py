@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import raising, recovery_texts, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
 from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.clusters.link_writes import latest
+from gatelift.core.conclusions import raising, recovery_texts
+from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import placing
-from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import DOUBTS, Core

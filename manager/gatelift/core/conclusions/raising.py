@@ -8,9 +8,9 @@ says when, `reconcile` has the write asked for.
 
 from __future__ import annotations
 
-from gatelift.core import recovery_texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
+from gatelift.core.conclusions import recovery_texts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core

@@ -6,10 +6,10 @@ say what was told, `doubts` remembers it, `placing` tells the cluster.
 
 from __future__ import annotations
 
-from gatelift.core import recovery, reports
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
 from gatelift.core.api.inflight import pause
+from gatelift.core.conclusions import recovery, reports
 from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core

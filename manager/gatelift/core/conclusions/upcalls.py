@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gatelift.core import higher_terms, recovery, reports
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
@@ -17,6 +16,7 @@ from gatelift.core.clusters.link_values import (
     Reported,
     Upcall,
 )
+from gatelift.core.conclusions import higher_terms, recovery, reports
 from gatelift.core.dispatching import dispatch
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift.core import belief, recovery, texts
+from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
+from gatelift.core.conclusions import belief, recovery
+from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.rules import kept_record, unrecorded
