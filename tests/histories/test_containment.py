@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import deciding, intake, reconcile
 from gatelift.core.conclusions import held, reports
+from gatelift.core.works import deciding, intake, reconcile
 from gatelift_agent.core import orders, progress, rebuilding
 from gatelift_agent.core.placements import State
 from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import reconcile
 from gatelift.core.records.attempts import Attempt, AttemptState
+from gatelift.core.works import reconcile
 from gatelift_kube.contained import Contained
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import PlacementKey

@@ -7,7 +7,7 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import ListAnew, Read, ReadAll
 from gatelift.core.api.events import LeadershipGained
-from gatelift.core.beginning import LIST_SECONDS_MAX, WATCHED, Beginning
+from gatelift.core.works.beginning import LIST_SECONDS_MAX, WATCHED, Beginning
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, Synced
 from gatelift_wire.messages import Stop

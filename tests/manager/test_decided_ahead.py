@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import deciding, machine
+from gatelift.core import machine
 from gatelift.core.state.core import UNSENT_SECONDS
+from gatelift.core.works import deciding
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core import deciding, machine
+from gatelift.core import machine
 from gatelift.core.api import events
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command
@@ -16,6 +16,7 @@ from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records.attempts import AttemptState
 from gatelift.core.rules import invariants
 from gatelift.core.rules.invariants import InvariantBroken
+from gatelift.core.works import deciding
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import CycleResult
 from gatelift_kube import resources

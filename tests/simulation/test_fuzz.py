@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import reconcile
+from gatelift.core.works import reconcile
 from gatelift_agent.core import progress
 from gatelift_wire import messages
 from support import fuzz_agent, fuzz_many

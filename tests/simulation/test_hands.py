@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import owners
+from gatelift.core.works import owners
 from gatelift_agent.core import edits
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Patch

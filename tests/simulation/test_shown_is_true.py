@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import requeueing, texts
+from gatelift.core import texts
 from gatelift.core.conclusions import held
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
+from gatelift.core.works import requeueing
 from gatelift_admission.entries.entry import Phase
 from gatelift_admission.feed import intake as engine_intake
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.beginning import WATCHED
+from gatelift.core.works.beginning import WATCHED
 from gatelift_admission.feed.validation_workload import CHECK_STATES_MAX
 from gatelift_kube import resources
 from gatelift_kube.decoding import read_object

@@ -15,7 +15,6 @@ from typing import Any
 from gatelift.adapters.kubernetes import out_of_sight
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
-from gatelift.core.beginning import WATCHED
 from gatelift.core.clusters.link_values import (
     ClusterView,
     FencedByPerson,
@@ -33,6 +32,7 @@ from gatelift.core.rules import invariants
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.state.settings import Settings
+from gatelift.core.works.beginning import WATCHED
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
 from gatelift_kube.objects.core import Lease, LeaseSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift.core.beginning import WATCHED
+from gatelift.core.works.beginning import WATCHED
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from support.sim_draws import some
 

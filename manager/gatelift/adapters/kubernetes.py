@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from gatelift.core import beginning
 from gatelift.core.api.commands import ListOutOfSight, Read, ReadAll
 from gatelift.core.api.events import Event, OutOfSightListed, ReadAllDone, ReadDone, ReadFailed, WentBack
+from gatelift.core.works import beginning
 from gatelift_kinds import registry
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from gatelift.core import deciding, intake, looking, owners, reconcile, texts, write_failures
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command, ListAnew, Note
 from gatelift.core.api.events import (
@@ -31,7 +31,6 @@ from gatelift.core.api.events import (
     Ticked,
     WentBack,
 )
-from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift.core.clusters.link_values import Links, WriteIds
 from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
@@ -44,6 +43,8 @@ from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import Settings
 from gatelift.core.told import telling
+from gatelift.core.works import deciding, intake, looking, owners, reconcile, write_failures
+from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift_admission.engine import Engine
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, requeueing, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import RECLAIM
 from gatelift.core.clusters.link_values import LinkState
@@ -36,6 +36,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import pod_troubles
+from gatelift.core.works import owners, requeueing
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find, is_true

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.events import ReadDone
 from gatelift.core.api.inflight import Outstanding
@@ -20,6 +19,7 @@ from gatelift.core.records.knowledge import Owner, key_of, newer
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import Core, ref_of
+from gatelift.core.works import owners
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
