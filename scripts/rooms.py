@@ -33,7 +33,10 @@ class House:
     """Of all lines, in one room."""
 
 
-HOUSES = (House("gatelift_admission", "admission/gatelift_admission", imports_max=90),)
+HOUSES = (
+    House("gatelift_admission", "admission/gatelift_admission", imports_max=90),
+    House("gatelift.core", "manager/gatelift/core", imports_max=60),
+)
 
 
 @dataclass

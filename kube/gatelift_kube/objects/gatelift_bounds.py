@@ -1,8 +1,8 @@
 """What a WorkerCluster's status may hold, by type and field: its CRD is generated from this, and what is written too.
 
 Bounds are JSON schema (`maxLength`, `pattern`, `minimum`, `format`, `maxItems`), so that there is one table and no
-translation of it. Pure. Neighbours: `scripts/crd_facts.py` (the CRD), `gatelift.core.api.informing` (what a worker says is
-held against this before it is written).
+translation of it. Pure. Neighbours: `scripts/crd_facts.py` (the CRD), the manager's `core/api/informing.py` (what a
+worker says is held against this before it is written).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 It may also be about what ran there before another cluster, or one from a backup, came under its name. Said, then waited
 for: the manager answers a word by writing it into the status, from where it takes effect (rule R2), or refuses it with
-the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; `gatelift.core.conclusions.upcalls.fencing` says when a
-word counts.
+the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; the core's `clusters.fencing` says
+when a word counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A person's word about a cluster whose WorkerCluster was deleted while a recovery waits for it.
 
 There is no object to say it on, nor a session that it could be about: it stands on `local`, and names the finding.
-Said, then waited for. Neighbours: `fencing` (of all other clusters), `gatelift.core.state.recovery_asked` (what is written).
+Said, then waited for. Neighbours: `fencing` (of all other clusters), `recovery_asked` in the core (what is written).
 """
 
 from __future__ import annotations

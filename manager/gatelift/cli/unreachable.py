@@ -1,7 +1,7 @@
 """What `gatelift explain` tells of placed work whose cluster is not heard of, and of dispatch that is halted.
 
 Since when, what happens, the way out. Neighbours: `explain` prints it, `fencing` and `recover` are the ways out,
-`gatelift.core.conclusions.upcalls.cluster_status` and `recovery_values` have what the manager wrote.
+`gatelift.core.clusters.cluster_status` and `recovery_values` have what the manager wrote.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ STALE_SECONDS_MAX = 2.0
 RETRY_SECONDS_MIN = 0.5
 RETRY_SECONDS_MAX = 60.0
 """Pause after a write or read that was refused or failed: doubles from the first to the second."""
+CHARGING = frozenset({"winner", "reserve", "admit"})
+"""Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

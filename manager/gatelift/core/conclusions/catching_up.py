@@ -2,7 +2,7 @@
 
 A large inventory is compared over many calls. What its cluster says meanwhile waits behind it; what the others say is
 taken, and all work goes on: the cluster itself counts as closed until it is compared (`Core.comparing`). A session that
-ends takes its inventory with it, since the next one begins with another. Neighbours: `machine` (owns this), `clusters`
+ends takes its inventory with it, since the next one begins with another. Neighbours: `machine` (owns this), `upcalls`
 (takes what is no inventory), `inventories`.
 """
 
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core import clusters
 from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.conclusions import recovery
 from gatelift.core.conclusions.inventories import Comparison
+from gatelift.core.conclusions.upcalls import take
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import few_lines
@@ -91,7 +91,7 @@ class CatchingUp:
             if isinstance(word, PlacementsInventoried):
                 done = self._compared(core, word)
             else:
-                clusters.take(core, word, now)
+                take(core, word, now)
         return done
 
     def _compared(self, core: Core, upcall: PlacementsInventoried) -> bool:

@@ -6,7 +6,7 @@ holder had yet to hear somebody: it waits for each cluster that the record calls
 lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what no Workload
 explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
 
-Neighbours: `recovery_values` (what stands in the API), `machine`, `clusters`, `inventories`, `reconcile` (who call).
+Neighbours: `recovery_values` (what stands in the API), `machine`, `upcalls`, `inventories`, `reconcile` (who call).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What clusters report: bids, progress, counts, ends. A report of anything not live changes nothing (rule P7).
 
-Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer to a resync.
+Neighbours: `upcalls` brings the upcalls of a session, `inventories` the answer to a resync.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ like for ends.
 
 from __future__ import annotations
 
-from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.inflight import CHARGING, Outstanding
 from gatelift.core.dispatching import dispatch
 from gatelift.core.records.attempts import AttemptState
 from gatelift.core.rules.in_use import HOLD_WORKLOAD
-from gatelift.core.state.core import CHARGING, Core
+from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.plain_text import plain

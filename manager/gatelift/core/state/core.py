@@ -13,7 +13,7 @@ from typing import Any
 
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.commands import Command, Note, Read, StepDown
-from gatelift.core.api.inflight import InFlight, Outstanding
+from gatelift.core.api.inflight import CHARGING, InFlight, Outstanding
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.wall import Wall
@@ -57,8 +57,6 @@ MARKS_PER_CALL = 1000
 """Keys marked in one call when all of a cluster are to be looked at: about 2 us each."""
 FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""
-CHARGING = frozenset({"winner", "reserve", "admit"})
-"""Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 INFORM = Key(Look.INFORM, ObjectKey("", ""))
 """Rings when there may be a token for whoever waits to inform."""
 DOUBTS = Key(Look.DOUBTS, ObjectKey("", ""))
