@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 import msgspec
@@ -38,9 +38,20 @@ def configure(*, human: bool = False, level: int = logging.INFO) -> None:
 def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Return a line in which no text steers a terminal: much of what is logged others said."""
     for name, value in line.items():
-        if isinstance(value, str) and not (value.isascii() and value.isprintable()):
-            line[name] = plain(value, CHARS_MAX, lines=name != "event")
+        if not isinstance(value, int | float):
+            line[name] = _cleaned(value, lines=name != "event")
     return line
+
+
+def _cleaned(value: Any, *, lines: bool) -> Any:
+    """Return a value whose texts, and those of lists and maps in it, steer nothing; anything else as it is."""
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else plain(value, CHARS_MAX, lines=lines)
+    if isinstance(value, Mapping):
+        return {_cleaned(key, lines=False): _cleaned(one, lines=lines) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(one, lines=lines) for one in value]
+    return value
 
 
 def _json(line: Any, *, default: Callable[[Any], Any]) -> str:

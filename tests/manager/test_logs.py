@@ -83,3 +83,21 @@ def test_is_23_what_steers_a_terminal_is_in_no_line(capsys: pytest.CaptureFixtur
     assert "]0;owned" in said
     assert "\x1b]0" not in said
     assert not any(line.startswith("forged") for line in said.splitlines())
+
+
+@pytest.mark.parametrize("human", [True, False])
+def test_is_23_nothing_in_a_list_or_a_map_of_a_line_steers_a_terminal(
+    capsys: pytest.CaptureFixture[str], human: bool
+) -> None:
+    """IS-23: lists and maps were printed as they came."""
+    logs.configure(human=human)
+    said = {"na\u202eme": ["\x1b]0;owned\x07", ("a\u202eb", 7)]}
+    structlog.get_logger("test").info("found", said=said, count=3, ratio=0.5, none=None)
+    line = capsys.readouterr().err
+    for one in ("\u202e", "\x1b]0", "\x07", "\\u202e", "\\u001b]0", "\\u0007"):
+        assert one not in line, one
+    assert "owned" in line
+    if not human:
+        told = json.loads(line)
+        assert told["count"] == 3
+        assert told["none"] is None
