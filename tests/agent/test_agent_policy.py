@@ -91,7 +91,7 @@ def test_is_20_a_taint_of_nodes_is_tolerated_by_its_own_entry_only() -> None:
 
 @pytest.mark.parametrize("effect", ["NoExecute", "NoSchedule", ""])
 def test_is_20_a_node_in_trouble_may_be_left_late_and_is_chosen_by_nobodys_wish(effect: str) -> None:
-    """Every pod stays there for five minutes at most; to be put there is another thing, and so is every effect at once."""
+    """Every pod stays there for five minutes at most; to be put there is another thing, and so is any effect at all."""
     named = {"effect": effect} if effect else {}
     toleration = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 5, **named}
     assert (refusal_of(Case(a_spec(tolerations=[toleration])), Policy()) is None) is (effect == "NoExecute")
