@@ -323,6 +323,27 @@ def test_what_a_restore_has_lost_is_granted_by_a_winner_that_is_written_anew_and
     assert not truth.is_unrecorded(lost), "now it runs as recorded, or not at all"
 
 
+def test_what_a_backup_brings_back_without_its_owner_is_collected() -> None:
+    """The garbage collector is begun anew with its API server; as drawn (seed 9600237) it had forgotten the owner."""
+    history = History()
+
+    def made(name: str, **meta: object) -> str:
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        return history.home.create(POD, {"metadata": {"name": name, "namespace": TEAM, **meta}, "spec": spec}).uid
+
+    def is_collected() -> bool:
+        return "deletionTimestamp" in (history.home.look(POD, "owned") or {})["metadata"]
+
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "owner", "uid": made("owner")}
+    made("owned", ownerReferences=[owner], finalizers=["example.com/held"])
+    history.home.delete(POD, "owner", grace_seconds=0)
+    copy = history.home.store.copy()  # before the collector has heard of that
+    history.until("it is collected", is_collected)
+    history.home.restore(copy)
+    assert not is_collected()
+    history.until("it is collected again", is_collected)
+
+
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_what_a_person_takes_off_a_job_may_be_used_again_after_others_got_it(
     by_hand: bool, monkeypatch: pytest.MonkeyPatch

@@ -114,8 +114,9 @@ class SimCluster:
         """Whether who asked for the write of this moment has ended since, or leads no more."""
         self._noted = noted
         self._typed: dict[bytes, KubeObject] = {}
+        self._collector = Collector()
         self._controllers = [
-            Collector(),
+            self._collector,
             Jobs(),
             PodCollector(),
             Scheduler(),
@@ -268,6 +269,7 @@ class SimCluster:
         lost = self.lost_nodes
         self.restores += 1
         self.restoring = True
+        self._collector.begin_anew()  # all that runs beside an API server is started anew with it
         with self._hand():
             self.store.restore(copy)
         for name in sorted(self.lost_nodes ^ lost):

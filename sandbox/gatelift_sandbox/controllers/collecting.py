@@ -37,6 +37,11 @@ class Collector(Controller):
             self._waiting[stored.uid] = key
             self.mark(key)
 
+    def begin_anew(self) -> None:
+        """Look at all that has an owner, as the real one does when it begins: an owner may have gone meanwhile."""
+        for key in self._owners:
+            self.mark(key)
+
     def _follow(self, key: Key, owners: tuple[str, ...]) -> None:
         before = self._owners.get(key, ())
         if before == owners:
