@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from gatelift_kube.client import Client
 from gatelift_kube.contained import Contained
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 BUSY = (HealthCheck.too_slow,)
 

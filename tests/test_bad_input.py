@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.bad_input import DOORS, FRAMES
+from support.servers.bad_input import DOORS, FRAMES
 
 TABLE: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("bad_input.yaml").read_text(encoding="utf-8"))
 

@@ -17,7 +17,7 @@ from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
 from gatelift_kube.writes import ObjectSeen
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)

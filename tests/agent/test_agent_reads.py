@@ -29,8 +29,8 @@ from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteError, 
 from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
-from support.reads import answered_beside_slow_ones
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.reads import answered_beside_slow_ones
 from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)

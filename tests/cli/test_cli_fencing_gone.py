@@ -18,7 +18,7 @@ from gatelift_kube.decoding import Served
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectRef
-from support.fake_apiserver import merged
+from support.servers.fake_apiserver import merged
 
 FINDING = Finding(why="cluster b brings back a number", since="2026-01-01T00:00:00Z", counter=7, term=3)
 GONE = Found(gone=True, uid="a-1")

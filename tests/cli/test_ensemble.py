@@ -18,7 +18,7 @@ from gatelift_sandbox import applying, children, ensemble
 from gatelift_sandbox.ensemble import Plan, Standing
 from gatelift_sandbox.errors import SandboxError
 from support.cli_stage import say
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 SLEEPER = [sys.executable, "-c", "import signal; signal.pause()"]
 

@@ -15,7 +15,7 @@ import pytest
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_sandbox.provider import NodeShape, Settings, load
-from support.contract_api import Api
+from support.servers.contract_api import Api
 
 EMBEDDED, REAL = "embedded", "real"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import Api, Said, config, pod, until_said
+from support.servers.contract_api import Api, Said, config, pod, until_said
 
 pytestmark = pytest.mark.contract
 

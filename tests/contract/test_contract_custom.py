@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.contract_api import STRATEGIC, Api, until_said
-from support.contract_crd import DEFINITIONS, served, widgets
+from support.servers.contract_api import STRATEGIC, Api, until_said
+from support.servers.contract_crd import DEFINITIONS, served, widgets
 
 pytestmark = pytest.mark.contract
 OURS = str(Path(__file__).parents[2] / "deploy" / "crds")

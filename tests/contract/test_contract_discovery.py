@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import Api, job, pod
-from support.contract_crd import AGGREGATED, widgets
+from support.servers.contract_api import Api, job, pod
+from support.servers.contract_crd import AGGREGATED, widgets
 
 pytestmark = pytest.mark.contract
 

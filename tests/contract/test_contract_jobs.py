@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import Api, condition, job
+from support.servers.contract_api import Api, condition, job
 
 pytestmark = pytest.mark.contract
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gatelift_sandbox import build
-from support.contract_api import Api, job, pod
-from support.contract_crd import widgets
+from support.servers.contract_api import Api, job, pod
+from support.servers.contract_crd import widgets
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import JSON_PATCH, STRATEGIC, Api, config, pod
+from support.servers.contract_api import JSON_PATCH, STRATEGIC, Api, config, pod
 
 pytestmark = pytest.mark.contract
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import JSON_PATCH, Api, Said, condition, config, pod, until_said
+from support.servers.contract_api import JSON_PATCH, Api, Said, condition, config, pod, until_said
 
 pytestmark = pytest.mark.contract
 

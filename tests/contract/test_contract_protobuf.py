@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_sandbox.embedded import protobuf
-from support.contract_api import Api, Said
+from support.servers.contract_api import Api, Said
 
 pytestmark = pytest.mark.contract
 

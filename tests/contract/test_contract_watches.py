@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import Api, config, pod
+from support.servers.contract_api import Api, config, pod
 
 pytestmark = pytest.mark.contract
 

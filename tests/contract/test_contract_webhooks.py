@@ -21,7 +21,7 @@ import pytest
 from aiohttp import web
 
 from gatelift_sandbox import pki
-from support.contract_api import Api, config, until_said
+from support.servers.contract_api import Api, config, until_said
 
 pytestmark = pytest.mark.contract
 

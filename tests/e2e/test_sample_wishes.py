@@ -13,8 +13,8 @@ import yaml
 
 from gatelift.webhooks.configuration import SHOWN
 from gatelift_kube.resources import JOB, POD, Resource
-from support.contract_api import Api, until_said
 from support.e2e_rules import webhooks_alone
+from support.servers.contract_api import Api, until_said
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 

@@ -10,7 +10,7 @@ import pytest
 from gatelift_kube.client import Client
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.transport import HttpTransport
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)
 

@@ -19,7 +19,7 @@ from gatelift_kube.election import (
     is_settled,
     tenures_of,
 )
-from support.stored_leases import KEY, TIMES, Stored, candidate, held_by_another, renew, take
+from support.servers.stored_leases import KEY, TIMES, Stored, candidate, held_by_another, renew, take
 
 
 def test_hd_31_each_write_of_the_holder_raises_the_number_by_one() -> None:

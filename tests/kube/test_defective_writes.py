@@ -12,8 +12,8 @@ from gatelift_kube.client import Client
 from gatelift_kube.decoding import Served
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import Delete, WriteDone, WriteError, WriteFailed
-from support.carried import Carried, create, running
-from support.fake_apiserver import FakeApiServer, ref_of
+from support.servers.carried import Carried, create, running
+from support.servers.fake_apiserver import FakeApiServer, ref_of
 from support.until import until
 
 

@@ -16,7 +16,7 @@ from gatelift_kube.election import (
     holder_digest,
 )
 from gatelift_kube.objects.core import Lease
-from support.stored_leases import Stored, candidate, held_by_another, leading, renew, take
+from support.servers.stored_leases import Stored, candidate, held_by_another, leading, renew, take
 
 # --- edited by a person (HD-200) -----------------------------------------------------------------------------------
 

@@ -24,8 +24,8 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
-from support.carried import Carried, create, running
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.carried import Carried, create, running
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.until import until
 
 QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)

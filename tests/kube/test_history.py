@@ -7,8 +7,8 @@ import pytest
 from gatelift_kube.client import Client
 from gatelift_kube.history import UNREAD_MAX, History
 from gatelift_kube.resources import POD, ObjectKey
-from support.fake_apiserver import FakeApiServer
-from support.reflecting import Followed, running
+from support.servers.fake_apiserver import FakeApiServer
+from support.servers.reflecting import Followed, running
 from support.until import until
 
 RAISED = 1000

@@ -17,8 +17,8 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import POD, WORKLOAD, Resource
 from gatelift_kube.tasks import spawn
 from gatelift_kube.transport import HttpTransport
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
-from support.serving import write_serving_certificate
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.serving import write_serving_certificate
 from support.until import until
 
 

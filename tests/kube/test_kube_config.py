@@ -18,8 +18,8 @@ from gatelift_kube.client import Client
 from gatelift_kube.config import RenewedCredentials
 from gatelift_kube.errors import ConfigError, UnauthorizedError
 from gatelift_kube.resources import POD
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
-from support.serving import write_serving_certificate
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.serving import write_serving_certificate
 
 
 def write_kubeconfig(folder: Path, server: str, user: dict[str, Any], **cluster: Any) -> Path:

@@ -14,7 +14,7 @@ from gatelift_kube.events import EventRecorder
 from gatelift_kube.resources import CLUSTER_QUEUE, EVENT, POD, Resource
 from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import EmitEvent
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.until import until
 
 WALL = 1795234500.0

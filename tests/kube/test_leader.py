@@ -17,7 +17,7 @@ from gatelift_kube.errors import UnreachableError
 from gatelift_kube.leader import Floors, LeaderElector
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
 TIMES = ElectionTimes()

@@ -10,8 +10,8 @@ from gatelift_kube import making_room
 from gatelift_kube.client import Client
 from gatelift_kube.resources import POD
 from gatelift_kube.writes import Delete, Patch, PatchKind, WriteDone, WriteError, WriteFailed
-from support.carried import Carried, running
-from support.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.servers.carried import Carried, running
+from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 
 MARK = {"metadata": {"uid": "uid-p", "labels": {"stopped": "true"}}}
 STEPS = [{"op": "test", "path": "/metadata/uid", "value": "uid-p"}]

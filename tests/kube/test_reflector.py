@@ -11,8 +11,8 @@ from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
-from support.fake_apiserver import FakeApiServer, status_of
-from support.reflecting import LIMITS, Followed, running, watches
+from support.servers.fake_apiserver import FakeApiServer, status_of
+from support.servers.reflecting import LIMITS, Followed, running, watches
 from support.until import until
 
 

@@ -16,8 +16,8 @@ from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import POD
 from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectSeen, Synced
-from support.fake_apiserver import FakeApiServer
-from support.reflecting import LIMITS, Followed, running, watches, word
+from support.servers.fake_apiserver import FakeApiServer
+from support.servers.reflecting import LIMITS, Followed, running, watches, word
 from support.until import until
 
 

@@ -17,7 +17,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 
 NAMESPACE = "gatelift-system"
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

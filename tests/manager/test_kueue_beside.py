@@ -13,7 +13,7 @@ import structlog
 from gatelift.adapters.kueue_beside import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
 from gatelift_kube.client import Client
 from gatelift_kube.resources import LEASE, POD
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 
 REVIEWS = "subjectaccessreviews"
 LONG_AGO = timedelta(hours=1)

@@ -9,7 +9,7 @@ from gatelift_agent.local_agent import start_local_agent
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
 from gatelift_kube.resources import JOB, POD, Resource
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
 

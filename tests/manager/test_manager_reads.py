@@ -25,9 +25,9 @@ from gatelift_kube.transport import HttpTransport
 from gatelift_kube.writes import Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Commit
 from support.builders_manager import a_pod, a_setting
-from support.fake_apiserver import FakeApiServer
 from support.manager_world import World, a_world
-from support.reads import answered_beside_slow_ones
+from support.servers.fake_apiserver import FakeApiServer
+from support.servers.reads import answered_beside_slow_ones
 from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)

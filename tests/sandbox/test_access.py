@@ -10,7 +10,7 @@ import pytest
 from gatelift_kube.client import Client
 from gatelift_sandbox import access, applying
 from gatelift_sandbox.errors import SandboxError
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 RBAC = "rbac.authorization.k8s.io/v1"
 RULES = [

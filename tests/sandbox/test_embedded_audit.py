@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from support import audit_log
-from support.contract_api import Api
+from support.servers.contract_api import Api
 
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 SECRETS = "/api/v1/namespaces/default/secrets"

@@ -9,7 +9,7 @@ import pytest
 from gatelift_kube import resources as known
 from gatelift_sandbox.controllers.job_pods import indexes, ranges
 from gatelift_sandbox.embedded.builtin import CORE_EVENT
-from support.embedded_rig import Rig, condition, job, pod
+from support.servers.embedded_rig import Rig, condition, job, pod
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_sandbox.faults import FAULTS_MAX, Fault, FaultAction, FaultPlan
-from support.contract_api import Api, config
+from support.servers.contract_api import Api, config
 from support.until import until
 
 PLAN = "/sandbox/faults"

@@ -16,7 +16,7 @@ from gatelift_sandbox.embedded.provider import KUBELET, SERVER, EmbeddedProvider
 from gatelift_sandbox.errors import AlreadyThereError, SandboxError, UnknownClusterError
 from gatelift_sandbox.provider import ApiServerAction, NodeShape, Settings, load
 from gatelift_sandbox.state import State
-from support.contract_api import Api, config
+from support.servers.contract_api import Api, config
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 TURNS = 20

@@ -15,7 +15,7 @@ from gatelift_sandbox.embedded.seeding import RandomIdentities
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
 from gatelift_sandbox.embedded.watches import Happened
-from support.embedded_rig import START, Rig, pod
+from support.servers.embedded_rig import START, Rig, pod
 
 CONFIG = known.CONFIG_MAP
 

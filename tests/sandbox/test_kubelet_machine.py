@@ -22,7 +22,7 @@ from gatelift_kube.writes import (
 )
 from gatelift_sandbox.behaviour import LOST, Behaviour
 from gatelift_sandbox.kubelet.machine import KubeletMachine, Note, TimePassed
-from support.sandbox_rig import NODE_SETTINGS, WALL, Rig
+from support.servers.sandbox_rig import NODE_SETTINGS, WALL, Rig
 
 
 def status_in(write: Create | Patch | Delete) -> dict[str, Any]:

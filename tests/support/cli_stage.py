@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from gatelift.cli.main import app
 from gatelift_kube.resources import LEASE, LOCAL_QUEUE, WORKLOAD
 from gatelift_kube.timestamps import to_text
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 SECONDS = 60.0
 """Starting and stopping a server takes milliseconds, on a machine that has them."""

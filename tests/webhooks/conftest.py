@@ -20,7 +20,7 @@ from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift_kube.client import Client
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, SECRET
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 
 Json = dict[str, Any]

@@ -18,7 +18,7 @@ from gatelift.config import Configuration
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.tls import ClientCAError
 from gatelift_kube.client import Client
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 
 from .conftest import SETTINGS, Asking

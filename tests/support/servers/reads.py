@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 from gatelift_kube.resources import POD
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 
 QUICK = 5

@@ -14,7 +14,7 @@ from gatelift_kube.resources import POD
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import ApiEvent, Create, WriteDone, WriteFailed
-from support.fake_apiserver import ref_of
+from support.servers.fake_apiserver import ref_of
 from support.until import until
 
 QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)

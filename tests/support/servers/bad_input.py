@@ -40,7 +40,7 @@ from gatelift_wire import codec, limits, tokens
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CountsReport, CreditGrant, Frame, GatesLifted, LeaseRenew, ObjectReport, PodSetCounts
 from gatelift_wire.violations import WireViolation
-from support.fake_apiserver import FakeApiServer, status_of
+from support.servers.fake_apiserver import FakeApiServer, status_of
 
 MANAGER, AGENT = manager_config.load, agent_config.load
 CA = b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n"

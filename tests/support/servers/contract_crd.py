@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from support.contract_api import Api, condition, until_said
+from support.servers.contract_api import Api, condition, until_said
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

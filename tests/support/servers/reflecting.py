@@ -12,7 +12,7 @@ from gatelift_kube.resources import POD, Resource
 from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
-from support.fake_apiserver import FakeApiServer
+from support.servers.fake_apiserver import FakeApiServer
 
 LIMITS = ReflectorLimits(
     page_size=2, idle_seconds=30.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
