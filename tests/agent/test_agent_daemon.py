@@ -38,7 +38,7 @@ from gatelift_wire import inventory, tokens
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from support.until import until
-from support.wire_edge import HOST, Edge
+from support.wire.edge import HOST, Edge
 
 SYSTEM, TEAM = "gatelift-system", "team-a"
 KEY = PlacementKey("w-1", 1)

@@ -25,7 +25,7 @@ from gatelift_kube.tasks import spawn
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_wire import identity, tokens
 from support.until import until
-from support.wire_edge import HOST, Edge, utc_now
+from support.wire.edge import HOST, Edge, utc_now
 
 DAY = dt.timedelta(days=1)
 

@@ -18,7 +18,7 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_wire import identity
-from support.wire_edge import utc_now
+from support.wire.edge import utc_now
 
 NAME = "gatelift-agent-identity"
 OLD, NEW = Identity(key=b"old"), Identity(key=b"new", certificate=b"certificate")

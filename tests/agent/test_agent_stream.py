@@ -20,7 +20,7 @@ from gatelift_agent.core import events
 from gatelift_wire.messages import Frame, Hello, Welcome
 from gatelift_wire.refusals import CloseReason
 from support.until import until
-from support.wire_edge import HOST, Edge, signed, utc_now
+from support.wire.edge import HOST, Edge, signed, utc_now
 
 
 @pytest_asyncio.fixture

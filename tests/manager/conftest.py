@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.wire_edge import Edge
+from support.wire.edge import Edge
 
 
 @pytest.fixture

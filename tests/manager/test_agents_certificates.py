@@ -17,9 +17,9 @@ from gatelift_kube.tasks import spawn
 from gatelift_wire.messages import (
     CertificateRequest,
 )
-from support.edge_sessions import agent, answers, raw
 from support.until import until
-from support.wire_edge import DAY, HOST, Edge, Key, RawStream, utc_now
+from support.wire.edge import DAY, HOST, Edge, Key, RawStream, utc_now
+from support.wire.edge_sessions import agent, answers, raw
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from gatelift_kube.tasks import spawn
 from gatelift_wire import codec
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CreditGrant, Frame, GatesLifted
-from support.edge_sessions import raw
 from support.until import until
-from support.wire_edge import Edge
+from support.wire.edge import Edge
+from support.wire.edge_sessions import raw
 
 LIFTED = GatesLifted(key=PlacementKey("uid-of-w1", 1))
 

@@ -29,9 +29,9 @@ from gatelift_wire.messages import (
     Welcome,
 )
 from gatelift_wire.refusals import CloseReason
-from support.edge_sessions import agent, answers, raw
 from support.until import until
-from support.wire_edge import DAY, Edge, Identity, Key, RawStream, signed, utc_now
+from support.wire.edge import DAY, Edge, Identity, Key, RawStream, signed, utc_now
+from support.wire.edge_sessions import agent, answers, raw
 
 KEY = PlacementKey("uid-of-w1", 1)
 

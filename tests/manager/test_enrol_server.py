@@ -27,7 +27,7 @@ from gatelift_kube.tasks import spawn
 from gatelift_wire import identity, tokens
 from gatelift_wire.v1 import agent_pb2 as pb
 from support.until import until
-from support.wire_edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, channel, utc_now
+from support.wire.edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, channel, utc_now
 
 PENDING, APPROVED, REFUSED = pb.ENROLL_STATUS_PENDING, pb.ENROLL_STATUS_APPROVED, pb.ENROLL_STATUS_REFUSED
 METHOD = f"/{enrol_server.SERVICE}/Enroll"

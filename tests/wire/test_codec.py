@@ -15,7 +15,7 @@ from gatelift_wire.messages import Frame, ObjectReport, Stop, TemplateBlob, With
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.v1 import agent_pb2 as pb
 from gatelift_wire.violations import TooLarge, WireViolation
-from support.wire_values import AGENT_FRAMES, MANAGER_FRAMES
+from support.wire.values import AGENT_FRAMES, MANAGER_FRAMES
 
 KEY = PlacementKey("u", 1)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

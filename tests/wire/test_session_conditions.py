@@ -11,7 +11,7 @@ from gatelift_wire.messages import Frame, Hello, LeaseRenew, Welcome
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
-from support.session_link import Link
+from support.wire.session_link import Link
 
 LATE = 12.0
 """Seconds for which an answer may wait for a write of facts."""

@@ -13,7 +13,7 @@ from gatelift_wire.session import SessionOutput, State, Transmit
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
 from gatelift_wire.violations import IllegalUse, TooLarge, WireViolation
-from support.session_link import Link
+from support.wire.session_link import Link
 
 
 def key(epoch: int) -> PlacementKey:

@@ -6,7 +6,7 @@ from gatelift_wire.messages import Applied, Forget
 from gatelift_wire.session import State
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
-from support.session_link import End, Link
+from support.wire.session_link import End, Link
 
 STEPS = st.one_of(
     st.sampled_from(

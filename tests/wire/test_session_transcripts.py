@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from support.session_player import player
 from support.transcripts import play
+from support.wire.session_player import player
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios" / "session").glob("*.txt"))
 

@@ -15,8 +15,8 @@ from gatelift_wire.messages import Frame
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
-from support import values_text
 from support.transcripts import Machine
+from support.wire import values_text
 
 CLASSES = values_text.known(messages, inventory, refusals, keys)
 _CONTROLS = messages.Control.__args__

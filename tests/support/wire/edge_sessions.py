@@ -12,7 +12,7 @@ from gatelift_wire.messages import (
     GatesLifted,
 )
 from support.until import until
-from support.wire_edge import Edge, Identity, RawStream, WireAgent
+from support.wire.edge import Edge, Identity, RawStream, WireAgent
 
 
 @asynccontextmanager

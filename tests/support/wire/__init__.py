@@ -1,0 +1,1 @@
+"""Sessions and streams: both ends of one, scripted; values of every message."""
