@@ -13,9 +13,9 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import messages as m
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC
 
 WANTED = {
     "labels": {"team": "x"},

@@ -14,9 +14,9 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import messages as m
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, POD_SPEC
 
 Doc = dict[str, Any]
 KINDS = ["Pod", "Job"]

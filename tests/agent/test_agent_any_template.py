@@ -23,9 +23,9 @@ from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME
 
 SOUND = PlacementKey("w-sound", 1)
 """A placement without fault, after the one in question: the agent must still serve it."""

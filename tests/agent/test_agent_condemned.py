@@ -19,8 +19,8 @@ from gatelift_kube.resources import JOB, NAMESPACE, POD
 from gatelift_kube.writes import Create, Delete, ObjectSeen
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT
-from support.agent_drivers import running_job
-from support.agent_namespaces import (
+from support.agent.drivers import running_job
+from support.agent.namespaces import (
     condemn,
     job_goes,
     job_pods_end,
@@ -31,8 +31,8 @@ from support.agent_namespaces import (
     running_pod,
     writes_refused,
 )
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME
 
 SETTLED = SETTLE_SECONDS + 15.0
 """By then a look that counts is over."""

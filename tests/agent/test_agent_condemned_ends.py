@@ -14,10 +14,10 @@ from gatelift_kube.resources import CONFIG_MAP, JOB, POD
 from gatelift_kube.writes import Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
-from support.agent_drivers import Cluster, namespace_goes, running_job
-from support.agent_namespaces import condemn, job_goes, pod_names, running_pod, writes_refused
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME
+from support.agent.drivers import Cluster, namespace_goes, running_job
+from support.agent.namespaces import condemn, job_goes, pod_names, running_pod, writes_refused
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME
 
 SETTLED = SETTLE_SECONDS + 15.0
 

@@ -14,9 +14,9 @@ from gatelift_wire import limits
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, POD_SPEC
 
 SECOND = PlacementKey("w-1", 2)
 

@@ -8,8 +8,8 @@ from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_stage import Stage
-from support.agent_values import KEY, commit_messages
+from support.agent.stage import Stage
+from support.agent.values import KEY, commit_messages
 
 
 def _started() -> Stage:

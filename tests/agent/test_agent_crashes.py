@@ -9,8 +9,8 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Patch
-from support.agent_drivers import Cluster, Manager, play
-from support.agent_stage import Stage
+from support.agent.drivers import Cluster, Manager, play
+from support.agent.stage import Stage
 
 Play = tuple[Stage, Manager, Cluster]
 ORDERS = pytest.mark.parametrize("answers_first", [False, True], ids=["watch first", "answer first"])

@@ -8,9 +8,9 @@ import pytest
 from gatelift_agent.core.nodes import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from gatelift_kube.resources import JOB, NODE, POD
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster, running_job
-from support.agent_stage import Stage
-from support.agent_values import KEY, UNSEEN_SECONDS
+from support.agent.drivers import Cluster, running_job
+from support.agent.stage import Stage
+from support.agent.values import KEY, UNSEEN_SECONDS
 
 
 def _node(stage: Stage, name: str) -> None:

@@ -18,9 +18,9 @@ from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import KubeObject, ObjectGone, ObjectSeen
 from gatelift_wire import messages as m
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.agent_drivers import running_job
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, decode
+from support.agent.drivers import running_job
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, decode
 
 OURS = (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
 UNLABELLED: dict[str, Any] = {"metadata": {"labels": dict.fromkeys(OURS)}}

@@ -14,9 +14,9 @@ from gatelift_agent.core.starting import WORD_SECONDS
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, POD_SPEC, UNSEEN_SECONDS
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, POD_SPEC, UNSEEN_SECONDS
 
 PARALLELISM = b'"/spec/parallelism"'
 TEMPLATE = {"spec": {"template": {"spec": {"nodeSelector": {"pool": "other"}}}}}

@@ -13,9 +13,9 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages, decode
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages, decode
 
 
 def _started() -> Stage:

@@ -12,9 +12,9 @@ from gatelift_agent.core.failures import Failures
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import messages as m
-from support.agent_drivers import fail_pod, failed_job, running_job
-from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent.drivers import fail_pod, failed_job, running_job
+from support.agent.stage import Stage
+from support.agent.values import KEY
 
 FAILED = m.FailedContainer(
     pod="j-0", node="node-1", container="main", exit_code=3, reason="Error", message="no such file"

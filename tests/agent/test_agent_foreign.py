@@ -7,9 +7,9 @@ from typing import Any
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import limits
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, NAMESPACE_NAME, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, NAMESPACE_NAME, POD_SPEC
 
 
 def _labels(origin: str, number: int = 1) -> dict[str, str]:

@@ -7,9 +7,9 @@ import pytest
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import running_job
-from support.agent_stage import Stage
-from support.agent_values import KEY, ORIGIN, decode
+from support.agent.drivers import running_job
+from support.agent.stage import Stage
+from support.agent.values import KEY, ORIGIN, decode
 
 OURS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": str(KEY.epoch)}
 

@@ -15,9 +15,9 @@ from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_drivers import fail_pod, failed_job, namespace_goes, running_job
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, commit_messages
+from support.agent.drivers import fail_pod, failed_job, namespace_goes, running_job
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, commit_messages
 
 HOUR = 3600.0
 KEEP = KeepFinished(failed_seconds=HOUR)

@@ -18,8 +18,8 @@ from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN
 
 MERGE = "application/merge-patch+json"
 

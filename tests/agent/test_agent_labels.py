@@ -11,9 +11,9 @@ from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import Create, Delete, Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC
 
 OURS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": str(KEY.epoch)}
 GATE = {"name": "kueue.x-k8s.io/admission"}

@@ -7,8 +7,8 @@ import pytest
 from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import Create
 from gatelift_wire import messages as m
-from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent.stage import Stage
+from support.agent.values import KEY
 
 
 def _started() -> Stage:

@@ -15,9 +15,9 @@ from gatelift_sandbox.embedded.builtin import kinds
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 

@@ -8,9 +8,9 @@ from gatelift_agent.core.settings import Mode
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, Patch, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME
 
 
 @pytest.mark.parametrize("error", [WriteError.UNKNOWN, WriteError.FORBIDDEN, WriteError.INVALID])

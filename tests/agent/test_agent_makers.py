@@ -11,9 +11,9 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 CONTROLLERS = [("apps/v1", "ReplicaSet"), ("batch/v1", "Job"), ("example.com/v1", "Operator")]

@@ -19,8 +19,8 @@ from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_stage import Stage
-from support.agent_values import ORIGIN
+from support.agent.stage import Stage
+from support.agent.values import ORIGIN
 
 GIB = 1024**3
 FIRST, SECOND = PlacementKey("w-1", 1), PlacementKey("w-2", 1)

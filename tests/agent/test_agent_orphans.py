@@ -14,9 +14,9 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, EmitEvent, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import running_job
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.agent.drivers import running_job
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 
 LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
 OFF = {"metadata": {"ownerReferences": None, "labels": None}}

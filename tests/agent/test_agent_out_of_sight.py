@@ -16,8 +16,8 @@ from gatelift_kube.writes import ApiWrite, Delete, ObjectGone, Patch, WriteError
 from gatelift_wire import messages as m
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from gatelift_wire.refusals import Refusal
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages, decode
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages, decode
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 OURS = (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)

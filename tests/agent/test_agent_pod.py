@@ -5,8 +5,8 @@ from __future__ import annotations
 from gatelift_kube.resources import POD
 from gatelift_kube.writes import Create, Delete, Patch
 from gatelift_wire import messages as m
-from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent.stage import Stage
+from support.agent.values import KEY
 
 
 def test_a_pod_is_offered_held_made_gated_let_go_finished_and_forgotten() -> None:

@@ -7,8 +7,8 @@ import json
 from gatelift_agent.core.reports import TROUBLE_SECONDS
 from gatelift_kube.resources import POD
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
 
 A_WHILE = TROUBLE_SECONDS + 5.0
 

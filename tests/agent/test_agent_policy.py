@@ -16,8 +16,8 @@ from gatelift_kube.resources import POD
 from gatelift_kube.writes import Create, WriteError
 from gatelift_wire import messages as m
 from gatelift_wire.refusals import Refusal
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, POD_SPEC
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, POD_SPEC
 from support.baseline import ALL_TYPES, AT_HOME, BEYOND_BASELINE, BEYOND_LISTS, NAMES_A_SECRET, Case, a_spec
 
 CASES = {**BEYOND_BASELINE, **BEYOND_LISTS}

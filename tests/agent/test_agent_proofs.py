@@ -21,10 +21,10 @@ from gatelift_kube.writes import (
 )
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
-from support.agent_drivers import Cluster, namespace_goes
-from support.agent_namespaces import all_go_unseen, node_heard, rights_go
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, decode
+from support.agent.drivers import Cluster, namespace_goes
+from support.agent.namespaces import all_go_unseen, node_heard, rights_go
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, decode
 
 NO_ANSWERS = [
     WriteError.FORBIDDEN,

@@ -27,8 +27,8 @@ from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
 from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteError, WriteFailed
 from gatelift_wire import messages as m
-from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent.stage import Stage
+from support.agent.values import KEY
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.servers.reads import answered_beside_slow_ones
 from support.until import until

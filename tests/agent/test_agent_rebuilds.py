@@ -12,8 +12,8 @@ from gatelift_kube.contained import Contained
 from gatelift_kube.resources import POD
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 
 BESIDE, LATER, NEXT = PlacementKey("beside", 1), PlacementKey("later", 1), PlacementKey("next", 1)
 

@@ -7,7 +7,7 @@ import pytest
 from gatelift_agent.core import commands, events
 from gatelift_wire import session as wire
 from gatelift_wire.refusals import CloseReason
-from support.agent_stage import Stage
+from support.agent.stage import Stage
 
 
 def _close(stage: Stage, reason: CloseReason) -> None:

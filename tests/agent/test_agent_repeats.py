@@ -19,9 +19,9 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import messages as m
 from gatelift_wire.keys import LABEL_EPOCH, PlacementKey
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 
 SECONDS = 120.0
 WRITES_MAX = 80

@@ -9,9 +9,9 @@ from gatelift_agent.core.settings import Mode
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME
 
 NEVER = [WriteError.INVALID, WriteError.DENIED, WriteError.TOO_LARGE]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support import placement_player, transcripts
+from support import transcripts
+from support.agent import placement_player
 
 FILES = sorted((Path(__file__).parent.parent / "scenarios" / "placement").glob("*.txt"))
 

@@ -9,8 +9,8 @@ from gatelift_agent.core.machine import STAND_DOWN_SECONDS
 from gatelift_kube.resources import CONFIG_MAP, POD
 from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, Delete, WriteError
 from gatelift_wire.limits import LEASE_SECONDS
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN
 
 
 def turned_away(*tickets: str) -> Stage:

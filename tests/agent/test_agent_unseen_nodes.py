@@ -12,8 +12,8 @@ from gatelift_kube.resources import NODE, POD
 from gatelift_kube.writes import Delete, Patch
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC
 
 SURE = 30.0 + KUBELET_MARGIN_SECONDS
 NAMES = ("node-1", "node-2")

@@ -8,9 +8,9 @@ from gatelift_agent.core import commands, events
 from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY
 
 
 class Lagging(Stage):

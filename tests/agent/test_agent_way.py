@@ -17,9 +17,9 @@ from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS, commit_messages
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS, commit_messages
 
 OTHER = PlacementKey("w-2", 1)
 ADMISSION = {"name": "kueue.x-k8s.io/admission"}

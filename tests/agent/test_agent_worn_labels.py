@@ -12,9 +12,9 @@ from gatelift_kube.writes import Delete
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
-from support.agent_drivers import Cluster
-from support.agent_stage import Stage
-from support.agent_values import KEY, MANAGED, NAMESPACE_NAME, ORIGIN, POD_SPEC, UNSEEN_SECONDS, commit_messages
+from support.agent.drivers import Cluster
+from support.agent.stage import Stage
+from support.agent.values import KEY, MANAGED, NAMESPACE_NAME, ORIGIN, POD_SPEC, UNSEEN_SECONDS, commit_messages
 
 LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
 

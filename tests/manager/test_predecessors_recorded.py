@@ -17,8 +17,8 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.plain_text import plain
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
+from support.agent.hostile_words import hostile
 from support.builders_manager import a_setting
-from support.hostile_words import hostile
 from support.manager_world import World, a_world
 from support.worker_cluster_api import refusal
 

@@ -18,7 +18,7 @@ from gatelift_kube.writes import ObjectSeen
 from gatelift_wire import limits
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.messages import Capacity, CapacityEntry, Frame, Hello
-from support.hostile_words import hostile
+from support.agent.hostile_words import hostile
 from support.links_bench import Manager
 from support.worker_cluster_api import Api
 

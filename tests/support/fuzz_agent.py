@@ -24,8 +24,8 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.violations import WireViolation
 from support import fuzzing
-from support.agent_stage import Stage
-from support.agent_values import commit_messages
+from support.agent.stage import Stage
+from support.agent.values import commit_messages
 from support.fuzz_manager import CHECKED, TENANT, Lived
 
 COMMANDS = tuple(each for each in typing.get_args(m.Command) if each not in {m.Cordon, m.Confirm, m.CertificateRenewed})

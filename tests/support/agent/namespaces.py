@@ -7,8 +7,8 @@ import msgspec
 from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_kube.writes import WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
-from support.agent_stage import Stage
-from support.agent_values import NAMESPACE_NAME
+from support.agent.stage import Stage
+from support.agent.values import NAMESPACE_NAME
 
 
 def node_heard(stage: Stage, minute: int) -> None:

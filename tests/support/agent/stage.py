@@ -45,7 +45,7 @@ from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
-from support.agent_values import (
+from support.agent.values import (
     KEY,
     NAMESPACE_NAME,
     ORIGIN,
@@ -60,7 +60,7 @@ from support.agent_values import (
     pods_not_read,
     pods_read,
 )
-from support.agent_watches import Watches
+from support.agent.watches import Watches
 
 
 class Stage(Watches):

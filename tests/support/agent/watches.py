@@ -11,7 +11,7 @@ from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_wire.keys import LABEL_ORIGIN
-from support.agent_values import MANAGED, decode
+from support.agent.values import MANAGED, decode
 
 _WATCHED = {
     (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)

@@ -14,8 +14,8 @@ from gatelift_kube.timestamps import to_text
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_stage import Stage
-from support.agent_values import NAMESPACE_NAME, CrashError, commit_messages
+from support.agent.stage import Stage
+from support.agent.values import NAMESPACE_NAME, CrashError, commit_messages
 
 STEPS_MAX = 400
 

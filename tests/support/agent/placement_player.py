@@ -16,8 +16,8 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_stage import Stage
-from support.agent_values import NAMESPACE_NAME, POD_SPEC
+from support.agent.stage import Stage
+from support.agent.values import NAMESPACE_NAME, POD_SPEC
 from support.transcripts import Machine
 
 KINDS: dict[str, type[Any]] = {"create": Create, "patch": Patch, "delete": Delete}
