@@ -11,7 +11,7 @@ import itertools
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
-from support.fuzz_many import marks
+from support.fuzz.many import marks
 from support.history import History
 
 HOSTILE = {

@@ -1,6 +1,6 @@
 """Every annotation, label, spec and status field and every message, hostile, through both cores (IS-4): a small share.
 
-`make simulate` lives through 200,000 cases (`support.fuzz_many`).
+`make simulate` lives through 200,000 cases (`support.fuzz.many`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from gatelift.core.works import reconcile
 from gatelift_agent.core import progress
 from gatelift_wire import messages
-from support import fuzz_agent, fuzz_many
-from support.fuzz_many import CORES, lived, marks
+from support.fuzz import agent, many
+from support.fuzz.many import CORES, lived, marks
 
 SEEDS = 12
 
@@ -22,7 +22,7 @@ SEEDS = 12
 def test_is_4_every_mark_and_message_is_drawn() -> None:
     assert {"gatelift.dev/template-before", "gatelift.dev/epoch", "kueue.x-k8s.io/queue-name"} <= {*marks()}
     not_drawn = {each.__name__ for each in typing.get_args(messages.Command)} - {
-        each.__name__ for each in fuzz_agent.COMMANDS
+        each.__name__ for each in agent.COMMANDS
     }
     assert not_drawn == {"Cordon", "Confirm", "CertificateRenewed"}
 
@@ -33,7 +33,7 @@ def test_is_4_hostile_values_spoil_their_own_work_at_most(core: str, seed: int) 
     """IS-4: nothing leaves `handle`, the books of the others end alike, and only the culprit is set aside."""
     found = lived(core, seed)
     assert found.failed == []
-    assert found.cases == fuzz_many.CASES
+    assert found.cases == many.CASES
     assert found.refused < found.cases
 
 
@@ -42,9 +42,9 @@ def test_is_4_a_mistake_that_touches_one_object_is_set_aside_and_named(monkeypat
     _break(monkeypatch, reconcile, "attempt_for", lambda args: "bad" in args[1].metadata.name)
     _break(monkeypatch, progress, "drive", lambda args: args[1].key.uid.startswith("bad"))
     for core in CORES:
-        found = fuzz_many.CORES[core](3, 40, marks())
+        found = many.CORES[core](3, 40, marks())
         assert found.aside
-        assert found.books == fuzz_many.CORES[core](3, 40, marks(), hostile=False).books
+        assert found.books == many.CORES[core](3, 40, marks(), hostile=False).books
 
 
 @pytest.mark.parametrize("core", CORES)

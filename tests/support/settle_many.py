@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from gatelift_admission.engine import is_compiled
-from support.fuzz_many import say
+from support.fuzz.many import say
 from support.settling import Settling
 from support.twin_instances import instance
 

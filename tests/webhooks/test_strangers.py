@@ -19,7 +19,7 @@ from gatelift.webhooks.envelope import VALUES_MAX
 from gatelift.webhooks.lanes import INLINE_BYTES_MAX, Places
 from gatelift_kinds.pod import PodKind
 from gatelift_kube.tasks import spawn
-from support.crowd import blind, crowd, head
+from support.fuzz.crowd import blind, crowd, head
 from support.until import until
 from support.webhook_requests import queued
 

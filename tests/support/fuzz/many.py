@@ -1,4 +1,4 @@
-"""Hostile values through both cores, on all processors: `make simulate`, or `python -m support.fuzz_many`.
+"""Hostile values through both cores, on all processors: `make simulate`, or `python -m support.fuzz.many`.
 
 Each seed lives 100 cases through the manager's core and 100 through an agent's, beside the same history without them.
 Prints what was set aside, by where it raised; ends with 1 when anything left `handle`, or touched the honest.
@@ -17,11 +17,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support import fuzz_agent, fuzz_manager
+from support.fuzz import agent, manager
 
 CASES = 100
 """Of one seed and core; a manager and an agent are started anew behind them."""
-CORES = {"manager": fuzz_manager.live, "agent": fuzz_agent.live}
+CORES = {"manager": manager.live, "agent": agent.live}
 TREE = Path(__file__).parents[2]
 SOURCES = ("manager", "worker_agent", "kinds", "kube", "protos", "admission")
 KEY = re.compile(r'"((?:gatelift\.dev|[a-z-]*\.?kueue\.x-k8s\.io)/[a-z0-9-]+)"')

@@ -23,10 +23,10 @@ from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.violations import WireViolation
-from support import fuzzing
 from support.agent.stage import Stage
 from support.agent.values import commit_messages
-from support.fuzz_manager import CHECKED, TENANT, Lived
+from support.fuzz import fuzzing
+from support.fuzz.manager import CHECKED, TENANT, Lived
 
 COMMANDS = tuple(each for each in typing.get_args(m.Command) if each not in {m.Cordon, m.Confirm, m.CertificateRenewed})
 """A manager may cordon, which is everybody's; Confirm carries keys of any, so it is said of the tenant's by hand."""

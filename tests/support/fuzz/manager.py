@@ -24,8 +24,8 @@ from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CertificateRequest, Report
-from support import fuzzing
 from support.builders_manager import a_job, a_pod, kueue_object
+from support.fuzz import fuzzing
 from support.manager_api import Api, ApiError, Doc, seen
 from support.manager_world import RUNNING, World
 

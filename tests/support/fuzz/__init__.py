@@ -1,0 +1,1 @@
+"""Random events for both cores, and what must hold after each of them."""
