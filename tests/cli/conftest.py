@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cli_stage import Stage, staged
+from support.manager.cli_stage import Stage, staged
 
 
 @pytest.fixture

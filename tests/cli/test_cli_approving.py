@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from gatelift.cli import approving
 from gatelift.cli.main import app
 from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
-from support.cli_stage import Said, Stage, admitted, condition
+from support.manager.cli_stage import Said, Stage, admitted, condition
 
 KEY = "0123456789abcdef" + "f" * 48
 ASKED = {"enrolment": {"keyDigest": KEY, "tokenDigest": "t", "requestedAt": "2026-01-01T00:00:00Z"}}

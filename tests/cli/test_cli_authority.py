@@ -13,7 +13,7 @@ from gatelift.adapters.authority_store import NAME, REFRESH_SECONDS
 from gatelift.cli.authority import STEP_AT
 from gatelift_kube.resources import SECRET, WORKER_CLUSTER
 from gatelift_kube.timestamps import to_seconds, to_text
-from support.cli_stage import Stage
+from support.manager.cli_stage import Stage
 
 SYSTEM = "gatelift-system"
 LONG_AGO, LATER = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"

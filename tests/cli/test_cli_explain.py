@@ -9,7 +9,7 @@ import msgspec
 
 from gatelift.cli.explain import explanation_of
 from gatelift_kube.objects.kueue import Workload
-from support.cli_stage import Stage, admitted, condition
+from support.manager.cli_stage import Stage, admitted, condition
 
 WHY = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor fast"
 TEAM = ("-n", "team")

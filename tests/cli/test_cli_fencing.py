@@ -25,7 +25,7 @@ from gatelift_kube.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectRef, Resource
-from support.cli_stage import condition
+from support.manager.cli_stage import condition
 from support.servers.fake_apiserver import merged
 
 LOST = condition("Connected", "False", "Lost")

@@ -12,7 +12,7 @@ import yaml
 from gatelift.cli.leader import absent_by
 from gatelift_kube.objects.core import Lease, LeaseSpec
 from gatelift_kube.resources import CONFIG_MAP, LEASE, WORKER_CLUSTER, WORKLOAD
-from support.cli_stage import Stage, admitted, condition, say
+from support.manager.cli_stage import Stage, admitted, condition, say
 from support.servers.fake_apiserver import status_of
 
 NO_QUOTA = "couldn't assign flavors to pod set main: insufficient quota"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, MULTIKUEUE_CONFIG, WORKER_CLUSTER
-from support.cli_stage import Stage, condition
+from support.manager.cli_stage import Stage, condition
 
 TEAM = ("-n", "team")
 KUEUE = "kueue.x-k8s.io"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gatelift_kinds.pod_trouble import CONDITION, CRASH, IMAGE, START_REFUSED, UNSCHEDULABLE
-from support.cli_stage import Stage, admitted, condition
+from support.manager.cli_stage import Stage, admitted, condition
 
 TEAM = ("-n", "team")
 TEXT = 'Pod one on cluster "worker-2": 0/3 nodes are available'

@@ -28,7 +28,7 @@ from gatelift_kube.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef, Resource
-from support import cli_stage
+from support.manager import cli_stage
 from support.servers.fake_apiserver import merged
 
 FINDING = Finding(why="cluster a brings back a number", since="2026-01-01T00:00:00Z", counter=7, term=3)

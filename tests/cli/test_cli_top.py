@@ -15,7 +15,7 @@ from gatelift.cli.top import NOTHING, Line, Usage, bar, frame, lines, live
 from gatelift_kube.client import Client
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
 from gatelift_kube.tasks import spawn
-from support.cli_stage import Stage
+from support.manager.cli_stage import Stage
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 

@@ -13,7 +13,7 @@ from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, To
 from gatelift.core.state.recovery_values import Stage as Found
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.timestamps import to_text
-from support.cli_stage import Stage, admitted, condition
+from support.manager.cli_stage import Stage, admitted, condition
 
 TEAM = ("-n", "team")
 DAY = 86_400.0

@@ -10,7 +10,7 @@ import pytest
 
 from gatelift.cli.verbs import VERBS
 from gatelift_wire import tokens
-from support.cli_stage import say
+from support.manager.cli_stage import say
 
 HEAVY = (
     "aiohttp",

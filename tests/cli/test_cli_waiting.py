@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gatelift_kube.resources import CLUSTER_QUEUE, CONFIG_MAP, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, WORKLOAD
-from support.cli_stage import Stage, condition
+from support.manager.cli_stage import Stage, condition
 
 TEAM = ("-n", "team")
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from gatelift.cli.demo_view import Board, Mark, Promise, Row, finished_by_cluster, rows_of
 from gatelift_admission.texts import BYPASSED
 from gatelift_kube.objects.kueue import Workload
-from support.cli_stage import admitted, condition
+from support.manager.cli_stage import admitted, condition
 
 LONG_WHY = "couldn't assign flavors to pod set main: " + "insufficient quota, " * 20
 

@@ -17,7 +17,7 @@ from gatelift_kube.client import Client
 from gatelift_sandbox import applying, children, ensemble
 from gatelift_sandbox.ensemble import Plan, Standing
 from gatelift_sandbox.errors import SandboxError
-from support.cli_stage import say
+from support.manager.cli_stage import say
 from support.servers.fake_apiserver import FakeApiServer
 
 SLEEPER = [sys.executable, "-c", "import signal; signal.pause()"]

@@ -18,7 +18,7 @@ from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kinds import own_marks
 from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
-from support.manager_marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
+from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
 
 Json = dict[str, Any]
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -23,7 +23,7 @@ from support.e2e_rules import (
     refused,
     status_of,
 )
-from support.kind_objects import condition
+from support.manager.kind_objects import condition
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -25,7 +25,7 @@ from gatelift_kube.writes import PatchKind
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings
 from gatelift_wire.keys import PlacementKey
-from support.kind_objects import WALL, condition
+from support.manager.kind_objects import WALL, condition
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -11,7 +11,7 @@ import pytest
 from gatelift.cli.manifests import MANAGEMENT, Part, load_manifests
 from gatelift_sandbox.provider import Cluster
 from support.e2e_rules import AS_GATELIFT, GATELIFT, MANAGER, control_plane, refused
-from support.manager_marks import MARKED, UNMARKED
+from support.manager.marks import MARKED, UNMARKED
 from support.sandbox_kubectl import Kubectl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

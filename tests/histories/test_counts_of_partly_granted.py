@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.builders_manager import a_job
 from support.history import History
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM
 from support.sim_world import QUEUES
 

@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR
-from support.builders_manager import kueue_object
 from support.cohort_history import (
     BORROWED,
     FINALIZER,
@@ -22,6 +21,7 @@ from support.cohort_history import (
     take_finalizer_off,
 )
 from support.history import History
+from support.manager.builders import kueue_object
 
 
 def test_hd_163_a_queue_that_borrows_stays_charged_until_its_work_has_ended() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kube.resources import JOB, NODE, POD
 from gatelift_sandbox.behaviour import LOST, STOP_SECONDS
-from support.builders_manager import a_job
 from support.history import History
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM
 
 QUEUES = {"travels": "a worker", "stays": "local"}

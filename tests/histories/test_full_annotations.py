@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.builders_manager import Doc, a_job
 from support.history import History
+from support.manager.builders import Doc, a_job
 from support.sim_cluster import TEAM
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024

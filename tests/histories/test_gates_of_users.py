@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kube.resources import POD
-from support.builders_manager import a_pod
 from support.history import History
+from support.manager.builders import a_pod
 from support.sim_cluster import TEAM
 
 GATE = "example.com/g"

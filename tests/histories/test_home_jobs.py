@@ -7,8 +7,8 @@ import pytest
 from gatelift.core.state.recovery_values import Finding
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.builders_manager import a_job
 from support.history import History
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM, Doc
 
 

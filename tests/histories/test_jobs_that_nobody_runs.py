@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import JOB
-from support.builders_manager import a_job
 from support.history import History
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM, Doc
 
 K = "kueue.x-k8s.io/"

@@ -7,7 +7,7 @@ import pytest
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, Resource
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.builders_manager import a_job
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM, Doc
 from support.sim_faults import Faults
 from support.sim_truth import holds

@@ -10,8 +10,8 @@ from gatelift.config import Configuration
 from gatelift_agent.core.events import StreamClosed
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from support import sim_manager
-from support.builders_manager import a_pod
 from support.history import History
+from support.manager.builders import a_pod
 from support.sim_cluster import TEAM
 from support.sim_switchboard import KEY_DIGEST
 

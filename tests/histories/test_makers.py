@@ -6,7 +6,7 @@ from typing import Any
 
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.builders_manager import a_pod
+from support.manager.builders import a_pod
 from support.sim_cluster import TEAM
 from support.sim_faults import Faults
 from support.sim_world import Plan, SimWorld

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.builders_manager import a_job
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM
 from support.sim_faults import Faults
 from support.sim_truth import epoch_of

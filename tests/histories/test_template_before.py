@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
-from support.builders_manager import a_job
 from support.history import History
+from support.manager.builders import a_job
 from support.sim_cluster import TEAM
 from support.sim_world import STOP_SECONDS
 

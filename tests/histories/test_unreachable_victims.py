@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
-from support.builders_manager import a_pod
 from support.history import History
+from support.manager.builders import a_pod
 from support.sim_cluster import TEAM
 
 POLICY = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}

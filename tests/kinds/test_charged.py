@@ -9,8 +9,8 @@ import pytest
 
 from gatelift_kinds import charged
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from support.builders_manager import a_job
-from support.kind_objects import Json, a_pod, job, patched, pod, raw
+from support.manager.builders import a_job
+from support.manager.kind_objects import Json, a_pod, job, patched, pod, raw
 
 
 def _job(**spec: Any) -> Json:

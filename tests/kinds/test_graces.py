@@ -10,7 +10,7 @@ from gatelift_kinds import job_rules, pod_rules
 from gatelift_kinds.markers import QUEUE_NAME
 from gatelift_kinds.patches import encode
 from gatelift_kinds.review import WebhookFacts
-from support.kind_objects import Json, a_job, a_pod
+from support.manager.kind_objects import Json, a_job, a_pod
 
 FACTS = WebhookFacts(namespace_selected=True)
 

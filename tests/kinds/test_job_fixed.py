@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kinds import job_fixed, markers
 from gatelift_kinds.job_rules import validate_update
-from support.webhook_documents import ELSEWHERE, FACTS, Json, Q, a_job, told
+from support.manager.webhook_documents import ELSEWHERE, FACTS, Json, Q, a_job, told
 
 AWAY: Json = {"managedBy": markers.MULTIKUEUE_MANAGER}
 LEAST = markers.JOB_MIN_PARALLELISM

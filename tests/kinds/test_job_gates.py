@@ -9,9 +9,9 @@ from gatelift_kinds.markers import ADMISSION_GATE, QUEUE_NAME
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
 from gatelift_kube.resources import JOB
-from support import builders_manager
 from support.history import History
-from support.kind_objects import Json, a_job, job
+from support.manager import builders
+from support.manager.kind_objects import Json, a_job, job
 from support.sim_cluster import TEAM
 
 FACTS = WebhookFacts(namespace_selected=True)
@@ -48,7 +48,7 @@ def test_hd_265_around_the_webhook_it_may_run_nowhere() -> None:
 def test_hd_265_around_the_webhook_it_waits_uncharged_and_says_why(queue: str) -> None:
     """HD-265: it was admitted, and charged for ever: its pods waited at a gate that nobody may take off."""
     history = History(shown=False)
-    document = builders_manager.a_job("one", parallelism=1, cpu="500m")
+    document = builders.a_job("one", parallelism=1, cpu="500m")
     document["metadata"]["namespace"] = TEAM
     document["metadata"]["labels"][QUEUE_NAME] = queue
     document["spec"]["template"]["spec"]["schedulingGates"] = [{"name": ADMISSION_GATE}]

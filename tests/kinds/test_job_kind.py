@@ -13,7 +13,7 @@ from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_wire.keys import PlacementKey
-from support.kind_objects import (
+from support.manager.kind_objects import (
     KEY,
     QUEUED,
     WALL,

@@ -11,7 +11,7 @@ from gatelift_kinds.job_rules import corrected, validate_create, validate_update
 from gatelift_kinds.kind import MergeConflictError, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
-from support.kind_objects import KEY, WALL, Json, a_job, job, merged, patched, raw, workload
+from support.manager.kind_objects import KEY, WALL, Json, a_job, job, merged, patched, raw, workload
 
 MIN = "kueue.x-k8s.io/job-min-parallelism"
 SYNC = "kueue.x-k8s.io/job-completions-equal-parallelism"

@@ -10,7 +10,7 @@ from gatelift_kinds.job_rules import validate_create, validate_update
 from gatelift_kinds.kind import MergeConflictError, Placing, PodSetStart, Priority, UserChange
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
-from support.kind_objects import KEY, Json, a_job, job, raw, workload
+from support.manager.kind_objects import KEY, Json, a_job, job, raw, workload
 
 FACTS = WebhookFacts(namespace_selected=True)
 QUEUE = "kueue.x-k8s.io/queue-name"

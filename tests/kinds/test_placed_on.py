@@ -6,7 +6,7 @@ from gatelift_kinds import placed_on, template_before
 from gatelift_kinds.kind import Placing
 from gatelift_kinds.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from support.kind_objects import KEY, Json, a_job, a_pod, job, merged, patched, pod, raw
+from support.manager.kind_objects import KEY, Json, a_job, a_pod, job, merged, patched, pod, raw
 
 PLACING = Placing(key=KEY, origin="home", namespace="ns")
 FULL = {"example.com/x": "y" * (ANNOTATIONS_BYTES_MAX - len("example.com/x") - len(PLACED_ON) - len("local") + 1)}

@@ -16,7 +16,7 @@ from gatelift_kube.objects.kueue import PriorityClassRef
 from gatelift_kube.writes import PatchKind
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_wire.keys import PlacementKey
-from support.kind_objects import GATE, KEY, QUEUED, WALL, Json, a_pod, merged, patched, pod, raw, workload
+from support.manager.kind_objects import GATE, KEY, QUEUED, WALL, Json, a_pod, merged, patched, pod, raw, workload
 
 USER_GATE = {"name": "example.com/mine"}
 START = PodSetStart(

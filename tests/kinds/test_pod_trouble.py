@@ -12,7 +12,7 @@ from gatelift_kinds.pod import PodKind
 from gatelift_kinds.pod_trouble import CRASH, IMAGE, UNSCHEDULABLE, Trouble, first, of_failed, of_status
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import Condition
-from support import kind_objects
+from support.manager import kind_objects
 
 SAID = Condition(
     type=pod_trouble.CONDITION,

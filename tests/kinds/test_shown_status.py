@@ -9,7 +9,7 @@ import pytest
 
 from gatelift_kinds import shown_status
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from support.kind_objects import Json, a_job, a_pod, job, merged, pod, raw
+from support.manager.kind_objects import Json, a_job, a_pod, job, merged, pod, raw
 
 ADDRESSES: Json = {
     "podIP": "10.96.0.1",

@@ -15,7 +15,7 @@ from gatelift_kinds.kind import Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
 from gatelift_kube.objects.core import Toleration
-from support.kind_objects import KEY, Json, a_job, job, merged, patched, raw
+from support.manager.kind_objects import KEY, Json, a_job, job, merged, patched, raw
 
 NOTE = "gatelift.dev/template-before"
 POD_SET = "kueue.x-k8s.io/podset"

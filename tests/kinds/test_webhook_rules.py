@@ -12,7 +12,20 @@ from gatelift_kinds import pod_rules
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import ErrorKind, WebhookFacts
 from gatelift_sandbox.embedded.patching import json_patch
-from support.webhook_documents import CLASS, DEFAULT, ELSEWHERE, FACTS, GATED, Json, K, Q, a_job, a_pod, defaulted, told
+from support.manager.webhook_documents import (
+    CLASS,
+    DEFAULT,
+    ELSEWHERE,
+    FACTS,
+    GATED,
+    Json,
+    K,
+    Q,
+    a_job,
+    a_pod,
+    defaulted,
+    told,
+)
 
 # --- defaults of pods ---
 

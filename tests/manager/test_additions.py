@@ -10,8 +10,8 @@ import msgspec
 from gatelift.core.dispatching.additions import with_additions
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.messages import Commit, PodSetRequest
-from support.builders_manager import Doc, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world, workload_ref
+from support.manager.builders import Doc, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world, workload_ref
 
 CHECKS = ("budget", "provision")
 NOW = "2026-01-01T00:00:00Z"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission.values import amounts
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import a_world
 
 
 @pytest.mark.parametrize("resource", ["cpu", "memory", "example.com/gpu"])

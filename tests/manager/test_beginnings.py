@@ -11,8 +11,8 @@ from gatelift.core.works.beginning import LIST_SECONDS_MAX, WATCHED, Beginning
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, Synced
 from gatelift_wire.messages import Stop
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import THE_POD, World, a_running_pod, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import THE_POD, World, a_running_pod, a_world
 
 WAITING = 300
 """Workloads that wait, with their pods there."""

@@ -8,9 +8,9 @@ from gatelift.core.conclusions import belief
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey, objects_digest
 from gatelift_wire.messages import Applied, Commit, Forget, GatesLifted, Stop
-from support.builders_manager import a_pod, a_setting
-from support.manager_agents import Held, ScriptedAgent
-from support.manager_world import RUNNING, World, a_world
+from support.manager.agents import Held, ScriptedAgent
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 
 def running() -> tuple[World, ScriptedAgent, PlacementKey]:

@@ -9,7 +9,7 @@ import pytest
 from gatelift.core.state import dispatch_values
 from gatelift.core.state.dispatch_values import Failures
 from gatelift_wire.messages import CapacityEntry, Evicted
-from support.manager_world import World, a_running_pod
+from support.manager.world import World, a_running_pod
 
 
 def shows(world: World, name: str, *, used: int, cordoned: bool = False) -> None:

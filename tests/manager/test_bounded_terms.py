@@ -19,8 +19,8 @@ from gatelift.core.state.recovery_values import (
 )
 from gatelift_kube.election import COUNTED_MAX, COUNTER_MAX, FLOOR_MAX, TERM_BELIEVED_MAX, TERM_MAX
 from gatelift_kube.objects.gatelift import WorkerCluster
-from support.builders_manager import a_setting
-from support.manager_world import a_world
+from support.manager.builders import a_setting
+from support.manager.world import a_world
 
 SINCE = "2026-01-01T00:00:00Z"
 TERMS = [TERM_BELIEVED_MAX + 1, TERM_MAX, 2**62]

@@ -8,8 +8,8 @@ from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import ObjectSeen
 from gatelift_wire.messages import CertificateRequest
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 ISSUED = 1_800_000_000.0
 HOUR = 3600.0

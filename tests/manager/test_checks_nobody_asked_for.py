@@ -7,8 +7,8 @@ import pytest
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.messages import Stop
-from support.builders_manager import Doc, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_running_pod, a_world, workload_ref
+from support.manager.builders import Doc, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_running_pod, a_world, workload_ref
 
 CHECKS_MAX = 8
 QUEUE = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))

@@ -7,8 +7,8 @@ from typing import Any
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.messages import Offer
-from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world
 
 QUEUE = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
 ACTIVE = {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": "On"}]}

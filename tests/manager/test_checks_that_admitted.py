@@ -11,8 +11,8 @@ from gatelift_kube.resources import ADMISSION_CHECK, WORKLOAD, ObjectKey, Object
 from gatelift_wire.messages import Offer
 from manager.test_checks_nobody_asked_for import runs_on
 from manager.test_checks_required import QUEUE, a_reserved_pod, foreign, require, say, states
-from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting
-from support.manager_world import World, a_running_pod, a_world, workload_ref
+from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
+from support.manager.world import World, a_running_pod, a_world, workload_ref
 
 CHECK = ObjectRef(ADMISSION_CHECK, ObjectKey("", "dispatch"))
 AGAINST = ["Pending", "Retry", "Rejected"]

@@ -15,8 +15,8 @@ from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen, Patch, WriteError, WriteFailed
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 HIGHEST = 2**63 - 1
 TRUE = WorkerClusterStatus(

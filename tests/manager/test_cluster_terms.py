@@ -9,8 +9,8 @@ from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 
 def state(api: Api, term: int) -> None:

@@ -17,12 +17,12 @@ from gatelift_wire import limits
 from gatelift_wire.inventory import InventoryRequest
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Finished, Forget, Report, Stop, Stopped
-from support.builders_manager import a_pod, a_setting, a_workload
-from support.links_bench import Manager
-from support.manager_agents import Held
-from support.manager_api import ApiError, seen
-from support.manager_world import THE_POD, World, a_running_pod, a_world, workload_ref
-from support.worker_cluster_api import Api
+from support.manager.agents import Held
+from support.manager.api import ApiError, seen
+from support.manager.builders import a_pod, a_setting, a_workload
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
+from support.manager.world import THE_POD, World, a_running_pod, a_world, workload_ref
 
 HELD_BACK = "kueue.x-k8s.io/managed"
 

@@ -11,8 +11,8 @@ from gatelift.core.api.counter import Counter
 from gatelift.core.clusters.link import Link
 from gatelift_kube.contained import Contained
 from gatelift_wire.refusals import CloseReason
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 
 class OnPurposeError(Exception):

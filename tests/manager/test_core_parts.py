@@ -24,7 +24,7 @@ from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.selectors import matches
 from gatelift_wire.messages import DisconnectPolicy
-from support.manager_world import World
+from support.manager.world import World
 
 REF = ObjectRef(WORKLOAD, ObjectKey("team", "w"))
 KEY = Key(Look.WORKLOAD, ObjectKey("team", "w"))

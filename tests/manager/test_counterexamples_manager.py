@@ -32,9 +32,9 @@ from gatelift_wire.messages import (
     Withdraw,
 )
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import Doc, a_pod, a_setting
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, World, a_world
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import Doc, a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 
 def committed(*, auto: bool = False) -> tuple[World, ScriptedAgent, PlacementKey]:

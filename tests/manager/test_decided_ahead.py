@@ -10,8 +10,8 @@ from gatelift.core.works import deciding
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 AHEAD = 3
 PODS = 8

@@ -9,9 +9,9 @@ from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, WriteDone
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, Forget, Stopped
-from support.builders_manager import a_pod, a_setting
-from support.manager_api import seen
-from support.manager_world import RUNNING, World, a_world
+from support.manager.api import seen
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 STEPS_MAX = 100
 """More than what is left to do needs; a circle needs more than any number."""

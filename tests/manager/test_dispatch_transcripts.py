@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from support.dispatch_player import player
+from support.manager.dispatch_player import player
 from support.transcripts import play
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios" / "dispatch").glob("*.txt"))

@@ -24,8 +24,8 @@ from gatelift_wire.messages import (
     Withdraw,
 )
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world
 
 A_VIEW = ClusterView(
     name="a", state=LinkState.CONNECTED, session=1, open=True, kinds=frozenset({"Pod"}), credits=10, weight=1

@@ -7,8 +7,8 @@ from typing import Any
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
-from support.manager_world import SUCCEEDED, THE_POD, a_running_pod, a_world, workload_ref
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, a_workload
+from support.manager.world import SUCCEEDED, THE_POD, a_running_pod, a_world, workload_ref
 
 THE_QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
 THE_LOCAL_QUEUE = ObjectRef(LOCAL_QUEUE, ObjectKey(NAMESPACE, "main"))

@@ -12,9 +12,9 @@ from gatelift.core.clusters.link_values import CounterShown, FencedByPerson
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
-from support.builders_manager import a_pod, a_setting
-from support.manager_agents import Held, ScriptedAgent
-from support.manager_world import RUNNING, World, a_world
+from support.manager.agents import Held, ScriptedAgent
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 
 def running() -> tuple[World, ScriptedAgent, PlacementKey]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from gatelift_wire.messages import Evicted, Offer
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_world import THE_POD, World, a_running_pod, a_world, workload_ref
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.world import THE_POD, World, a_running_pod, a_world, workload_ref
 
 THE_JOB = ObjectRef(JOB, ObjectKey(NAMESPACE, "work"))
 

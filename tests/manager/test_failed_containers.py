@@ -10,7 +10,7 @@ from gatelift.core.told.failed_containers import FAILED_ON_CLUSTER
 from gatelift_kube.event_series import NOTE_BYTES_MAX
 from gatelift_wire import limits
 from gatelift_wire.messages import FailedContainer, Finished
-from support.manager_world import World, a_running_pod
+from support.manager.world import World, a_running_pod
 
 FAILED = FailedContainer(
     pod="p", node="node-1", container="main", exit_code=3, reason="Error", message="boom\nno such file\n"

@@ -26,8 +26,8 @@ from gatelift_wire.messages import (
     Stopped,
 )
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import RUNNING, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import RUNNING, a_world
 
 LIES: dict[str, Callable[[PlacementKey], Report]] = {
     "it bids": lambda key: Bid(key=key, kind=BidKind.HELD),

@@ -17,11 +17,11 @@ from gatelift_kube import conditions
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, WriteError, WriteFailed
-from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting
-from support.links_bench import Manager
-from support.manager_agents import ScriptedAgent
-from support.manager_world import SUCCEEDED, World, a_running_pod, a_world, workload_ref
-from support.worker_cluster_api import Api
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
+from support.manager.world import SUCCEEDED, World, a_running_pod, a_world, workload_ref
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 MOST = 16

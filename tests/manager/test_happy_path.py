@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift_wire.messages import Commit, Forget, Offer
-from support.builders_manager import a_pod, a_setting, a_workload
-from support.manager_world import RUNNING, SUCCEEDED, a_world
+from support.manager.builders import a_pod, a_setting, a_workload
+from support.manager.world import RUNNING, SUCCEEDED, a_world
 
 
 def test_a_pod_travels_runs_and_is_cleaned_up() -> None:

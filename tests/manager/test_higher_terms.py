@@ -23,8 +23,8 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, WORKLOAD
 from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch
 from gatelift_wire.messages import Offer
-from support.builders_manager import Doc, a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import Doc, a_pod, a_setting
+from support.manager.world import World, a_world
 
 FORGED = 999_999
 

@@ -10,8 +10,8 @@ from gatelift_kube import resources
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
-from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
+from support.manager.world import World, a_world
 
 JOB = ObjectRef(resources.JOB, ObjectKey(NAMESPACE, "work"))
 

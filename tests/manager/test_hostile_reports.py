@@ -11,8 +11,8 @@ import pytest
 
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, ObjectReport
-from support.builders_manager import a_job, a_pod, a_setting
-from support.manager_world import RUNNING, World, a_world
+from support.manager.builders import a_job, a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 HOSTILE = {
     "conditions are a text": b'{"conditions":"xyz"}',

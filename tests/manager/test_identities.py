@@ -19,8 +19,8 @@ from gatelift_kube.writes import ObjectSeen
 from gatelift_wire.messages import Hello
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 RECORDED = WorkerClusterStatus(cluster_uid="u1", opened_session=5, session=6, mark=100, agent_instance="a1")
 

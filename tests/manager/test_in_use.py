@@ -15,9 +15,9 @@ from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from manager.test_checks_required import a_reserved_pod, say
-from support.builders_manager import a_cluster_queue, a_pod, a_setting, kueue_object
-from support.manager_api import ApiError
-from support.manager_world import World, a_world, workload_ref
+from support.manager.api import ApiError
+from support.manager.builders import a_cluster_queue, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world, workload_ref
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 QUEUE = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))

@@ -8,8 +8,8 @@ from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 REFUSALS = [WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN, WriteError.NOT_DONE]
 

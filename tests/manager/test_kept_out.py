@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import GatesLifted
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 PENDING = ("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
 

@@ -8,9 +8,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, Forget, Stop
-from support.builders_manager import a_pod, a_setting
-from support.manager_agents import Held
-from support.manager_world import SUCCEEDED, THE_POD, World, a_running_pod, a_world, workload_ref
+from support.manager.agents import Held
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import SUCCEEDED, THE_POD, World, a_running_pod, a_world, workload_ref
 
 
 def finished_pod(*, succeeded: bool = False) -> tuple[World, PlacementKey]:

@@ -14,8 +14,8 @@ from gatelift.core.conclusions.catching_up import BEHIND_PER_CALL
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Applied, Finished, Stop
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 GHOSTS = 300
 

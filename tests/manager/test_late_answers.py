@@ -12,8 +12,8 @@ from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLO
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire.limits import LANDED_SECONDS
 from gatelift_wire.messages import Forget
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_world import SUCCEEDED, World, a_world
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.world import SUCCEEDED, World, a_world
 
 LATE = [pytest.param(WORKLOAD, id="the workload"), pytest.param(POD, id="the user's pod")]
 

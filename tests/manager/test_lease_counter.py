@@ -18,8 +18,8 @@ from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.leases import UNCOUNTED, Sealed
 from gatelift_wire.messages import Commit
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 KEY = bytes(range(32))
 

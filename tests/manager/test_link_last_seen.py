@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gatelift_kube.timestamps import to_seconds
 from gatelift_wire import limits
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 STARTED = 1_800_000_000.0
 """The wall time at which every `Manager` begins."""

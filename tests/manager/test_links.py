@@ -33,8 +33,8 @@ from gatelift_wire.messages import (
 )
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 KEY = PlacementKey("uid-1", 1)
 

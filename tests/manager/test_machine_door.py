@@ -24,9 +24,9 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, Synced
 from gatelift_wire.messages import Commit, Offer
-from support.builders_manager import NAMESPACE, a_pod, a_setting, a_workload, kueue_object
-from support.manager_api import seen
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.api import seen
+from support.manager.builders import NAMESPACE, a_pod, a_setting, a_workload, kueue_object
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 
 def test_nothing_is_decided_before_every_list_is_complete() -> None:

@@ -11,8 +11,8 @@ from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Stop
-from support.builders_manager import Doc, a_pod, a_setting
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import Doc, a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 QUEUE = {"cluster_queue": "shared"}
 PLAIN = {**QUEUE, "priority_class": ""}

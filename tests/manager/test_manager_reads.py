@@ -24,8 +24,8 @@ from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
 from gatelift_kube.writes import Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Commit
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 from support.servers.fake_apiserver import FakeApiServer
 from support.servers.reads import answered_beside_slow_ones
 from support.until import until

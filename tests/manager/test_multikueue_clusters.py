@@ -9,7 +9,7 @@ import pytest
 from gatelift.adapters.multikueue_clusters import tell
 from gatelift_kube.client import Client
 from gatelift_kube.resources import MULTIKUEUE_CLUSTER, WORKER_CLUSTER
-from support.cli_stage import condition
+from support.manager.cli_stage import condition
 from support.servers.fake_apiserver import FakeApiServer
 
 SOURCE = {"clusterSource": {"kubeConfig": {"location": "a-secret"}}}

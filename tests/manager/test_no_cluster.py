@@ -8,8 +8,8 @@ import pytest
 
 from gatelift_wire.messages import Bid, BidKind, Offer
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 
 def winner(world: World) -> str:

@@ -12,8 +12,8 @@ from gatelift.core.state.dispatch_values import Failures
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, WriteError
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import SUCCEEDED, THE_POD, World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import SUCCEEDED, THE_POD, World, a_world
 
 
 def kept(core: Core, cluster: str) -> list[str]:

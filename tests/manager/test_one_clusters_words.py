@@ -15,8 +15,8 @@ from gatelift.core.state.few_lines import LINES_MAX, FewLines
 from gatelift.core.texts import LABELS_NOT_BELIEVED
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 ENTRIES = 3000
 WORN = InventoryEntry(key=PlacementKey("-", 1), namespace="team", name="tenants", state="RUNNING", lifted=True)

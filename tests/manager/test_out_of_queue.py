@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 

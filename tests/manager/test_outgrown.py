@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
+from support.manager.world import World, a_world
 
 
 def grants_less(document: Doc) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, Offer, TemplateBlob
-from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting
+from support.manager.world import World, a_world
 
 JOB = ObjectRef(resources.JOB, ObjectKey(NAMESPACE, "work"))
 

@@ -10,8 +10,8 @@ from gatelift_kube.conditions import MESSAGE_CHARS_MAX
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire.messages import CountsReport, PodSetCounts, PodTrouble
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_job, a_pod, a_setting
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import a_job, a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 NO_NODE = "0/3 nodes are available: 3 Insufficient cpu."
 TEXT = f'Pod one on cluster "a": {NO_NODE}'

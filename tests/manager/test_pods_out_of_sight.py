@@ -13,9 +13,9 @@ from gatelift_kinds import markers
 from gatelift_kube.resources import POD, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_wire.messages import Stop
-from support.builders_manager import a_pod
-from support.manager_api import seen
-from support.manager_world import THE_POD, World, a_running_pod
+from support.manager.api import seen
+from support.manager.builders import a_pod
+from support.manager.world import THE_POD, World, a_running_pod
 
 
 def the_pod(world: World) -> ObjectSeen:

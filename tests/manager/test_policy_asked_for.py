@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gatelift_wire.messages import Commit, DisconnectPolicy
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import a_world
 
 ASKERS = {"a pod": "pod", "a queue": "queue", "a worker cluster": "cluster"}
 

@@ -18,9 +18,9 @@ from gatelift_kube.plain_text import plain
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from support.agent.hostile_words import hostile
-from support.builders_manager import a_setting
-from support.manager_world import World, a_world
-from support.worker_cluster_api import refusal
+from support.manager.builders import a_setting
+from support.manager.worker_cluster_api import refusal
+from support.manager.world import World, a_world
 
 RUNS = InventoryEntry(key=PlacementKey("uid-of-nobody", 1), namespace="team", name="one", state="RUNNING", lifted=True)
 BEYOND_THE_WIRE = [

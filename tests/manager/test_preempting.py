@@ -6,9 +6,9 @@ from typing import Any
 
 from gatelift_kube.resources import CLUSTER_QUEUE, ObjectKey, ObjectRef
 from gatelift_wire.messages import Stop
-from support.builders_manager import a_pod, a_setting
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 THE_QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
 HIGH = {

@@ -8,9 +8,9 @@ import pytest
 
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 LABEL = "kueue.x-k8s.io/priority-class"
 

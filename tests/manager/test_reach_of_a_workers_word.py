@@ -19,8 +19,8 @@ from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 from gatelift_wire import inventory
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from support.builders_manager import NAMESPACE, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world
 
 COUNTED = ForeignRun(origin="elsewhere", count=1000)
 NAMED = ForeignRun(origin="elsewhere", kind="Pod", namespace=NAMESPACE, name="one", count=1)

@@ -12,8 +12,8 @@ from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from support.builders_manager import a_job, a_pod, a_setting, a_workload
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import a_job, a_pod, a_setting, a_workload
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 SHORT = ReadinessSettings(timeout=60.0, recovery_timeout=20.0, backoff_base=10.0)
 ONE_BY_ONE = ReadinessSettings(timeout=60.0, block_admission=True)

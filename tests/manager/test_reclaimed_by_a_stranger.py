@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_world import World, a_world, workload_ref
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.world import World, a_world, workload_ref
 
 
 def free(world: World, ref: ObjectRef, count: int = 1) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import CountsReport, PodSetCounts
-from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
+from support.manager.world import World, a_world
 
 
 def a_running_job() -> World:

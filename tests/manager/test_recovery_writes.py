@@ -9,8 +9,8 @@ from gatelift.core.clusters.link_values import CounterShown
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from support.builders_manager import a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_setting
+from support.manager.world import World, a_world
 
 LOCAL = ObjectRef(WORKER_CLUSTER, ObjectKey("", "local"))
 

@@ -12,8 +12,8 @@ import pytest
 
 from gatelift_kube.objects.core import Lease, LeaseSpec
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD, ObjectKey, ObjectRef
-from support.builders_manager import Doc, a_pod, a_setting, a_workload
-from support.manager_world import ME, SUCCEEDED, THE_POD, World, a_world, workload_ref
+from support.manager.builders import Doc, a_pod, a_setting, a_workload
+from support.manager.world import ME, SUCCEEDED, THE_POD, World, a_world, workload_ref
 
 QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
 AT = "2026-11-21T00:00:00Z"

@@ -6,9 +6,9 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.crashing import STEPS_OF_A_LIFE, Act, crashes, over_and_clean
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.crashing import STEPS_OF_A_LIFE, Act, crashes, over_and_clean
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 COMPLETE = {"succeeded": 2, "conditions": [{"type": "Complete", "status": "True"}]}
 

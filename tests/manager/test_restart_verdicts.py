@@ -7,9 +7,9 @@ from typing import Any
 
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
-from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, kueue_object
-from support.crashing import Act, crashes, over_and_clean
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world, workload_ref
+from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, kueue_object
+from support.manager.crashing import Act, crashes, over_and_clean
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world, workload_ref
 
 LIMIT = {"kueue.x-k8s.io/max-exec-time-seconds": "5"}
 

@@ -11,8 +11,8 @@ from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen
 from gatelift_wire.leases import start_right_seconds
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 LONG = 600.0
 """A configured `lostAfter`; its right to start is 450 s."""

@@ -7,8 +7,8 @@ from typing import Any
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
-from support.manager_world import SUCCEEDED, World
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, a_workload
+from support.manager.world import SUCCEEDED, World
 
 AN_HOUR = 3600.0
 

@@ -13,8 +13,8 @@ from gatelift_wire import limits
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.speakers import Speaker
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 LOST = limits.LOST_SECONDS + 20.0
 

@@ -12,8 +12,8 @@ from gatelift.core.told.shown_end import SHOW_END_SECONDS
 from gatelift_kube.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Forget
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_world import RUNNING, SUCCEEDED, THE_POD, World, a_running_pod, a_world
+from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, THE_POD, World, a_running_pod, a_world
 
 Fault = Callable[[Create | Patch | Delete], WriteError | None]
 

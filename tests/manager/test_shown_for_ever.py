@@ -12,8 +12,8 @@ from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, O
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.messages import Bid, BidKind
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting, a_workload, kueue_object
-from support.manager_world import SUCCEEDED, World, a_world, workload_ref
+from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting, a_workload, kueue_object
+from support.manager.world import SUCCEEDED, World, a_world, workload_ref
 
 MAIN = ObjectRef(LOCAL_QUEUE, ObjectKey(NAMESPACE, "main"))
 

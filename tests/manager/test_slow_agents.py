@@ -11,9 +11,9 @@ from gatelift.core.rules import invariants
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX, WINDOW, OpenOffers
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Message, Offer
-from support.builders_manager import a_pod, a_setting
-from support.manager_agents import ScriptedAgent
-from support.manager_world import World, a_world
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 KEYS = [PlacementKey(f"uid-{number}", 1) for number in range(200)]
 TICK = 0.05

@@ -9,8 +9,8 @@ from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 NEVER_LOWERED = (
     "term",

@@ -7,8 +7,8 @@ from typing import Any
 from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from support.builders_manager import Doc, a_cluster_queue, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world
+from support.manager.builders import Doc, a_cluster_queue, a_pod, a_setting, kueue_object
+from support.manager.world import World, a_world
 
 FAIR = AdmissionSettings(fair_sharing=("LessThanOrEqualToFinalShare", "LessThanInitialShare"))
 

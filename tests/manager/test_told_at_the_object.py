@@ -7,8 +7,8 @@ import pytest
 
 from gatelift_kinds.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
 from gatelift_kube.writes import Patch
-from support.builders_manager import a_job, a_pod, a_setting
-from support.manager_world import RUNNING, World, a_world
+from support.manager.builders import a_job, a_pod, a_setting
+from support.manager.world import RUNNING, World, a_world
 
 
 def told(world: World, kind: str = "Pod") -> list[tuple[str, str]]:

@@ -11,8 +11,8 @@ from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.state.predecessors import REMEMBERED_MAX, left_alone
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from support.builders_manager import NAMESPACE, a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import NAMESPACE, a_pod, a_setting
+from support.manager.world import World, a_world
 
 QUOTA, PLACE = "ExceedsMaxQuota", "PredecessorNotStopped"
 RUNS = InventoryEntry(key=PlacementKey("before", 1), namespace=NAMESPACE, name="one", state="RUNNING", lifted=True)

@@ -16,7 +16,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
-from support.manager_world import World
+from support.manager.world import World
 
 RESTORED = ClusterView(name="a", open=True, session=5, resynced_session=5, unproven=True, unproven_through=4)
 """Found in doubt in session 5: what was placed in one up to 4 it cannot be expected to know."""

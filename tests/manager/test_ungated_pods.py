@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import WORKLOAD
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import World, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import World, a_world
 
 OF_A_JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "maker", "uid": "uid-maker", "controller": True}
 

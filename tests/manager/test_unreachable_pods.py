@@ -8,8 +8,8 @@ from typing import Any
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.told import mirror
 from gatelift_kube.writes import Patch
-from support.builders_manager import a_job, a_pod, a_setting
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.builders import a_job, a_pod, a_setting
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 TEXT = 'Cluster "a" is unreachable; the work there may be running and its quota stays charged'
 

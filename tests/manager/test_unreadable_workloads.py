@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.builders_manager import a_setting, a_workload
-from support.manager_world import World, a_world, workload_ref
+from support.manager.builders import a_setting, a_workload
+from support.manager.world import World, a_world, workload_ref
 
 
 def unreadable(document: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from gatelift.core.records.epochs import EPOCH_USED
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiWrite, Patch, WriteError
-from support.builders_manager import a_job, a_setting, a_workload
-from support.manager_world import World, a_world
+from support.manager.builders import a_job, a_setting, a_workload
+from support.manager.world import World, a_world
 
 
 def a_local_job(world: World) -> None:

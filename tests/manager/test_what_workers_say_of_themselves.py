@@ -1,6 +1,6 @@
 """What a worker says of itself, and what is recorded of its sessions: the one never keeps the other from being written.
 
-`support.worker_cluster_api.Api` holds each status against the CRD that is installed.
+`support.manager.worker_cluster_api.Api` holds each status against the CRD that is installed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gatelift_wire import limits
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.messages import Capacity, CapacityEntry, Frame, Hello
 from support.agent.hostile_words import hostile
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 GOOD = CapacityEntry(flavor="default", resource="cpu", nominal=8000, used=0, largest_fit=8000)
 RUN = ForeignRun(origin="o", kind="Pod", namespace="n", name="p", count=1)

@@ -12,8 +12,8 @@ from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.messages import Bid, BidKind, Evicted, Finished, ObjectReport, Refused, Stopped
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_pod, a_setting
-from support.manager_world import SUCCEEDED, World, a_running_pod, a_world
+from support.manager.builders import a_pod, a_setting
+from support.manager.world import SUCCEEDED, World, a_running_pod, a_world
 
 End = Finished | Stopped | Refused | Evicted
 HOSTILE = "\x1b[2Jgone\u202e" + "x" * 32_000

@@ -15,8 +15,8 @@ from gatelift_kube import conditions
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen
 from gatelift_wire.session_agent import AgentSession
-from support.links_bench import Manager
-from support.worker_cluster_api import Api
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
 
 
 def says_fenced(manager: Manager, through: str, who: str = "ada", **more: str) -> None:

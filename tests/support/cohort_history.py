@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
-from support.builders_manager import kueue_object
 from support.history import History
+from support.manager.builders import kueue_object
 from support.sim_cluster import TEAM
 
 COHORT = "research"

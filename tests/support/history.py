@@ -20,7 +20,7 @@ import msgspec
 
 from gatelift_agent.core.settings import KeepFinished
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
-from support.builders_manager import a_job
+from support.manager.builders import a_job
 from support.sim_agent import SimAgent
 from support.sim_attribution import Work
 from support.sim_cluster import TEAM, Doc, SimCluster

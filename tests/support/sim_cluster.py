@@ -47,7 +47,7 @@ from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
 from gatelift_sandbox.records import Record
-from support.manager_marks import bears_a_mark
+from support.manager.marks import bears_a_mark
 from support.sim_clock import WALL, Timeline
 from support.sim_faults import Faults
 

@@ -21,7 +21,7 @@ from gatelift_kube.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
-from support.shown import LOOKS, is_moving, queue_differs, shown_by
+from support.manager.shown import LOOKS, is_moving, queue_differs, shown_by
 from support.sim_cluster import Doc, SimCluster
 from support.sim_manager import SimManager
 from support.sim_objects import holds, milli

@@ -26,7 +26,7 @@ from gatelift_kube.resources import (
 )
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
-from support.builders_manager import a_job, a_pod, kueue_object
+from support.manager.builders import a_job, a_pod, kueue_object
 from support.sim_account import Account
 from support.sim_agent import SimAgent
 from support.sim_asked import Asked

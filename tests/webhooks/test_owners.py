@@ -17,9 +17,9 @@ from gatelift_kinds import markers
 from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
 from gatelift_kube.resources import JOB, LOCAL_QUEUE, WORKLOAD
+from support.manager.webhook_requests import Json, K, operations, owned, queued
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
-from support.webhook_requests import Json, K, operations, owned, queued
 
 from .conftest import SETTINGS, Asking
 

@@ -13,7 +13,7 @@ from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.judge import KINDS
 from gatelift_kinds import markers, unserved
 from gatelift_kinds.review import Verdict, WebhookFacts
-from support.webhook_requests import queued
+from support.manager.webhook_requests import queued
 
 from .conftest import Asking
 

@@ -20,8 +20,8 @@ from gatelift.webhooks.lanes import INLINE_BYTES_MAX, Places
 from gatelift_kinds.pod import PodKind
 from gatelift_kube.tasks import spawn
 from support.fuzz.crowd import blind, crowd, head
+from support.manager.webhook_requests import queued
 from support.until import until
-from support.webhook_requests import queued
 
 from .conftest import Asking
 

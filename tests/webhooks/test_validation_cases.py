@@ -9,7 +9,7 @@ import pytest
 
 from gatelift.webhooks import queueing, review
 from gatelift_kinds.review import Verdict
-from support.validation_cases import Case, cases, old_and_new
+from support.manager.validation_cases import Case, cases, old_and_new
 
 CASES = [pytest.param(one, id=one.rule) for one in cases()]
 WORDED = [pytest.param(one, id=one.rule) for one in cases() if one.says]

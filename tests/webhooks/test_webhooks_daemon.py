@@ -25,9 +25,9 @@ from gatelift_kinds.names import workload_name
 from gatelift_kube import selectors
 from gatelift_kube.client import Client
 from gatelift_kube.resources import LOCAL_QUEUE, SECRET, WORKLOAD
+from support.manager.webhook_requests import Json, K, operations, queued
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
-from support.webhook_requests import Json, K, operations, queued
 
 from .conftest import NOW, SETTINGS, Asking
 

@@ -24,10 +24,10 @@ from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CertificateRequest, Report
-from support.builders_manager import a_job, a_pod, kueue_object
 from support.fuzz import fuzzing
-from support.manager_api import Api, ApiError, Doc, seen
-from support.manager_world import RUNNING, World
+from support.manager.api import Api, ApiError, Doc, seen
+from support.manager.builders import a_job, a_pod, kueue_object
+from support.manager.world import RUNNING, World
 
 TENANT = "bad"
 """Begins the names of all that is the tenant's; `b` is his worker."""

@@ -39,8 +39,8 @@ from gatelift_wire.messages import CertificateRenewed, CertificateRequest, Close
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
+from support.manager.worker_cluster_api import Api
 from support.until import until
-from support.worker_cluster_api import Api
 
 HOST = "127.0.0.1"
 DAY = dt.timedelta(days=1)

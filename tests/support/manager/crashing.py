@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from support.manager_world import World
+from support.manager.world import World
 
 STEPS_OF_A_LIFE = 400
 """More than any of these lives takes: the loop ends when a life is over before its crash."""

@@ -26,9 +26,9 @@ from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import EmitEvent
 from gatelift_wire.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload, kueue_object
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload, kueue_object
+from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 from support.transcripts import Machine
 
 KINDS: dict[str, Resource] = {"pod": resources.POD, "job": resources.JOB, "workload": resources.WORKLOAD}

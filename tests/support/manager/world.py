@@ -53,10 +53,10 @@ from gatelift_wire.messages import (
     Message,
     Report,
 )
-from support.builders_manager import NAMESPACE, a_pod, a_setting
-from support.manager_agents import Held, ScriptedAgent, ScriptedLinks
-from support.manager_api import Api, ApiError, Doc, seen
-from support.shown import moves, queue_is_wrong
+from support.manager.agents import Held, ScriptedAgent, ScriptedLinks
+from support.manager.api import Api, ApiError, Doc, seen
+from support.manager.builders import NAMESPACE, a_pod, a_setting
+from support.manager.shown import moves, queue_is_wrong
 
 ME, ANOTHER = "me", "another"
 """Who leads here, and who else may."""

@@ -36,10 +36,10 @@ from gatelift_wire.messages import (
     Withdraw,
 )
 from gatelift_wire.refusals import Refusal
-from support.manager_api import Doc
+from support.manager.api import Doc
 
 if TYPE_CHECKING:
-    from support.manager_world import World
+    from support.manager.world import World
 
 
 @dataclass

@@ -19,7 +19,7 @@ from gatelift_wire.messages import Report
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
-from support.worker_cluster_api import Api
+from support.manager.worker_cluster_api import Api
 
 
 class Manager:
