@@ -1,4 +1,4 @@
-"""Plays every table case of tests/admission/cases; `support.admission_cases` describes their form."""
+"""Plays every table case of tests/admission/cases; `support.twin.admission_cases` describes their form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from support.admission_cases import Case, Player, all_cases
+from support.twin.admission_cases import Case, Player, all_cases
 
 ALL = list(all_cases())
 

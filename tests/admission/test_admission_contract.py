@@ -20,7 +20,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition
-from support.admission_objects import (
+from support.twin.admission_objects import (
     LQ,
     cluster_queue,
     engine_with,

@@ -13,7 +13,7 @@ from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpe
 from gatelift_kube.objects.kueue import Preemption
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import ObjectKey
-from support.admission_objects import (
+from support.twin.admission_objects import (
     cluster_queue,
     engine_with,
     flavor,
@@ -25,7 +25,7 @@ from support.admission_objects import (
     simple_engine,
     workload,
 )
-from support.cohort_engine import arrive, cohort_engine
+from support.twin.cohort_engine import arrive, cohort_engine
 
 
 def test_a_workload_that_fits_is_reserved_with_canonical_usage() -> None:

@@ -26,7 +26,7 @@ from gatelift_kube.objects.kueue import (
     Workload,
 )
 from gatelift_kube.objects.meta import ObjectMeta
-from support.admission_objects import (
+from support.twin.admission_objects import (
     cluster_queue,
     engine_with,
     flavor,

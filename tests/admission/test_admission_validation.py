@@ -37,7 +37,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
+from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 
 
 def fields(errors: list[FieldError]) -> list[str]:

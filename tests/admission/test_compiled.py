@@ -27,7 +27,7 @@ def start(first: int, count: int, *arguments: str, compiled: bool) -> subprocess
     """Start to play instances in a process of its own, on one of the two builds."""
     others = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and Path(one) != COMPILED]
     paths = [str(COMPILED)] * compiled + [str(ROOT), str(ROOT / "tests"), *others]
-    command = [sys.executable, "-m", "support.engine_trace", str(first), str(count), *arguments]
+    command = [sys.executable, "-m", "support.twin.engine_trace", str(first), str(count), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)  # noqa: S603 (our own program)
 

@@ -25,7 +25,7 @@ from gatelift_kube.objects.kueue import (
     Workload,
 )
 from gatelift_kube.objects.meta import ObjectMeta
-from support.admission_objects import (
+from support.twin.admission_objects import (
     cluster_queue,
     engine_with,
     flavor,
@@ -35,7 +35,7 @@ from support.admission_objects import (
     reserved_status,
     workload,
 )
-from support.cohort_engine import COHORT, arrive, moves
+from support.twin.cohort_engine import COHORT, arrive, moves
 
 Change = Callable[[Engine], None]
 

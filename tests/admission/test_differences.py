@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gatelift_admission.values.model import Decision, Preempt, Reserve
-from support.admission_cases import Case
-from support.as_kueue import Kueue
-from support.settling import Settling
-from support.twin_feed import Fed
-from support.twin_instances import instance
+from support.twin.admission_cases import Case
+from support.twin.as_kueue import Kueue
+from support.twin.feed import Fed
+from support.twin.instances import instance
+from support.twin.settling import Settling
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"

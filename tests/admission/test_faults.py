@@ -12,7 +12,7 @@ from gatelift_admission.feed import places
 from gatelift_admission.rounds import cycle, reservation
 from gatelift_admission.values.model import Settings
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
-from support.admission_objects import (
+from support.twin.admission_objects import (
     cluster_queue,
     engine_with,
     flavor,
@@ -22,7 +22,7 @@ from support.admission_objects import (
     reserved_status,
     workload,
 )
-from support.cohort_engine import arrive, cohort_engine, outcome
+from support.twin.cohort_engine import arrive, cohort_engine, outcome
 
 BOUNDARIES = (
     (cycle, "fitting", 1),

@@ -11,7 +11,7 @@ from gatelift_admission.values.model import Inadmissible
 from gatelift_kube.objects.kueue import WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import ObjectKey
-from support.admission_objects import cluster_queue, group, local_queue, pod_set, rest, simple_engine, workload
+from support.twin.admission_objects import cluster_queue, group, local_queue, pod_set, rest, simple_engine, workload
 
 LQ, OTHER = ObjectKey("ns", "lq"), ObjectKey("ns", "other")
 ONE, HUGE = pod_set(requests={"cpu": "1"}), pod_set(requests={"cpu": "11"})

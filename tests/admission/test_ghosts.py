@@ -23,8 +23,8 @@ from gatelift_admission.engine import Engine
 from gatelift_kube.objects.kueue import Admission, ClusterQueue, PodSetAssignment, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import ObjectKey
-from support.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
-from support.cohort_engine import COHORT, arrive, moves
+from support.twin.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
+from support.twin.cohort_engine import COHORT, arrive, moves
 
 TAKER = ObjectKey("ns", "taker")
 

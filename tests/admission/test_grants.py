@@ -10,7 +10,7 @@ from gatelift_admission.values.amounts import QuantityError
 from gatelift_admission.values.model import Usage
 from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, ReclaimablePod, Workload
-from support.admission_objects import pod_set, reserved_status, workload
+from support.twin.admission_objects import pod_set, reserved_status, workload
 
 CPU = ("red", "cpu")
 

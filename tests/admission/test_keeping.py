@@ -6,7 +6,7 @@ from gatelift_admission.engine import Engine
 from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.model import Settings
 from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
-from support.cohort_engine import arrive, cohort_engine, moves
+from support.twin.cohort_engine import arrive, cohort_engine, moves
 
 CELL = ("default", "cpu")
 

@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Settings
-from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
-from support.cohort_engine import COHORT, POLICY, arrive, cohort_engine, outcome
+from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
+from support.twin.cohort_engine import COHORT, POLICY, arrive, cohort_engine, outcome
 
 MOMENT = 1.0
 

@@ -18,8 +18,17 @@ from gatelift_kube.objects.kueue import (
     ConditionsStatus,
 )
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved, rest, simple_engine
-from support.admission_objects import workload as a_workload
+from support.twin.admission_objects import (
+    cluster_queue,
+    flavor,
+    group,
+    local_queue,
+    pod_set,
+    reserved,
+    rest,
+    simple_engine,
+)
+from support.twin.admission_objects import workload as a_workload
 
 GROUP = group(f={"cpu": 1})
 FLAVORS = {"f": flavor("f")}

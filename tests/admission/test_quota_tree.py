@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
 from gatelift_admission.values.amounts import AMOUNT_MIN, UNLIMITED
 from gatelift_admission.values.model import Cell
-from support.quota_twin import Twin, TwinNode
+from support.twin.quota_twin import Twin, TwinNode
 
 CPU: Cell = ("default", "cpu")
 

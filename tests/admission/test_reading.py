@@ -11,7 +11,7 @@ from gatelift_admission.entries.reading import Reader
 from gatelift_admission.values.model import Settings
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import PodSet, ReclaimablePod, Workload, WorkloadStatus
-from support.admission_objects import pod_set, workload
+from support.twin.admission_objects import pod_set, workload
 
 DONE = (ReclaimablePod("main", 2),)
 

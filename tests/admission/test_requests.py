@@ -22,7 +22,7 @@ from gatelift_kube.objects.core import (
 )
 from gatelift_kube.objects.kueue import ReclaimablePod, WorkloadStatus
 from gatelift_kube.objects.meta import ObjectMeta
-from support.admission_objects import pod_set, workload
+from support.twin.admission_objects import pod_set, workload
 
 
 def box(cpu: Quantity | None = None, limit: Quantity | None = None, *, sidecar: bool = False) -> Container:

@@ -17,10 +17,10 @@ from gatelift_admission.queues.stale import STALE_MAX
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.told.retelling import BATCH, PAUSE
 from gatelift_admission.values.model import TEXT_REFRESH, Inadmissible, Settings
-from support.admission_objects import cluster_queue, engine_with, flavor, group, local_queue
-from support.cohort_engine import arrive
-from support.settling import Settling
-from support.twin_instances import instance
+from support.twin.admission_objects import cluster_queue, engine_with, flavor, group, local_queue
+from support.twin.cohort_engine import arrive
+from support.twin.instances import instance
+from support.twin.settling import Settling
 
 RUNS = int(os.environ.get("GATELIFT_RETELLING_RUNS", "150"))
 FIRST = int(os.environ.get("GATELIFT_RETELLING_SEED", "9000"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import Reserve, Settings
-from support.admission_objects import (
+from support.twin.admission_objects import (
     LQ,
     cluster_queue,
     engine_with,
@@ -17,7 +17,7 @@ from support.admission_objects import (
     simple_engine,
     workload,
 )
-from support.cohort_engine import COHORT, cohort_engine
+from support.twin.cohort_engine import COHORT, cohort_engine
 
 LARGEST = "9223372036854775807m"
 

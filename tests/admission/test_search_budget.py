@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Preempt
 from gatelift_kube.objects.kueue import Preemption
-from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved, rest, workload
+from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved, rest, workload
 
 OWNERS = tuple(f"owner{number}" for number in range(10))
 BORROWED = tuple(f"borrower-{number:03}" for number in range(100))

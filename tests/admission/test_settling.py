@@ -1,7 +1,7 @@
 """With the shipped settings everything comes to rest after the last event, and nobody is preempted again and again.
 
 GATELIFT_SETTLING_RUNS: how many random instances (default 200); GATELIFT_SETTLING_SEED: the first seed. A failure names
-its seed. Thousands of them, with the figures: `make simulate`, or `support.settle_many`.
+its seed. Thousands of them, with the figures: `make simulate`, or `support.twin.settle_many`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 
 import pytest
 
-from support.admission_cases import Case
-from support.as_kueue import Kueue
-from support.settle_many import settle
-from support.settling import Settling
-from support.twin_instances import instance
+from support.twin.admission_cases import Case
+from support.twin.as_kueue import Kueue
+from support.twin.instances import instance
+from support.twin.settle_many import settle
+from support.twin.settling import Settling
 
 RUNS = int(os.environ.get("GATELIFT_SETTLING_RUNS", "200"))
 FIRST = int(os.environ.get("GATELIFT_SETTLING_SEED", "6000"))

@@ -11,9 +11,9 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
-from support.admission_objects import pod_set, workload
-from support.cohort_engine import arrive, cohort_engine, outcome
-from support.inversions import Turns, crowded
+from support.twin.admission_objects import pod_set, workload
+from support.twin.cohort_engine import arrive, cohort_engine, outcome
+from support.twin.inversions import Turns, crowded
 
 SHIPPED = Settings(wake_period=WAKE_PERIOD, wake_period_max=WAKE_PERIOD_MAX, preemption_patience=PREEMPTION_PATIENCE)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.admission_cases import Case
-from support.twin_instances import instance, shrink, with_groups
-from support.twin_play import Both, Difference, difference
+from support.twin.admission_cases import Case
+from support.twin.instances import instance, shrink, with_groups
+from support.twin.play import Both, Difference, difference
 
 pytestmark = pytest.mark.interpreted  # rounds are watched from inside
 RUNS = int(os.environ.get("GATELIFT_TWIN_RUNS", "500"))

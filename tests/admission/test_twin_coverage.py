@@ -12,9 +12,9 @@ import support.twin.targets
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.values.model import Preempt
-from support.admission_cases import Case
-from support.twin_instances import instance
-from support.twin_play import Both, Seen
+from support.twin.admission_cases import Case
+from support.twin.instances import instance
+from support.twin.play import Both, Seen
 
 INSTANCES = 500
 PLAYED = 150

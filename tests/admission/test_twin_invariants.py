@@ -9,9 +9,9 @@ import pytest
 from gatelift_admission.preemption import classical
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.rounds.cycle import Cycle
-from support.admission_cases import Case
-from support.twin_invariants import broken
-from support.twin_play import Both, Difference
+from support.twin.admission_cases import Case
+from support.twin.invariants import broken
+from support.twin.play import Both, Difference
 
 pytestmark = pytest.mark.interpreted
 CPU = ("red", "cpu")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift_admission.engine import Engine
-from support.admission_cases import STRATEGIES, Case
-from support.twin_play import Both
+from support.twin.admission_cases import STRATEGIES, Case
+from support.twin.play import Both
 
 pytestmark = pytest.mark.interpreted  # rounds are watched from inside
 WAITS = "on clusters that are not connected, which cannot be preempted now"

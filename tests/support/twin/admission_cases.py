@@ -68,7 +68,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta
-from support.admission_objects import cluster_queue, flavor, local_queue, pod_set, rest, workload
+from support.twin.admission_objects import cluster_queue, flavor, local_queue, pod_set, rest, workload
 
 CASES = Path(__file__).parent.parent / "admission" / "cases"
 Case = dict[str, Any]

@@ -13,10 +13,10 @@ from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.values.model import Decision, Reserve, Settings
-from support.admission_cases import STRATEGIES, Case
-from support.settling import Settling
-from support.twin_feed import START
-from support.twin_instances import instance
+from support.twin.admission_cases import STRATEGIES, Case
+from support.twin.feed import START
+from support.twin.instances import instance
+from support.twin.settling import Settling
 
 ENDS_MAX = 4
 """Workloads that end at a time."""

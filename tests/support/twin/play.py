@@ -1,6 +1,6 @@
 """Plays one case on the fast engine and on the twin, with the same events and wake-ups, and names every difference.
 
-The form of a case is that of `support.admission_cases`, so that a shrunk difference can be kept as a table case.
+The form of a case is that of `support.twin.admission_cases`, so that a shrunk difference can be kept as a table case.
 How the two are made to run in step:
 
 * The fast engine runs rounds over one tree at a time; the twin runs one cycle of that tree for each of them. Trees do
@@ -26,12 +26,12 @@ from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.rounds.progress import Nominee, Round
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Inadmissible, Preempt, Reserve
-from support.admission_cases import Case
+from support.twin.admission_cases import Case
 from support.twin.engine import BYPASSED, Outcome, Twin
+from support.twin.feed import Fed
+from support.twin.invariants import above_limits, broken, overtaken, spared
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
 from support.twin.records import Cursor, Work
-from support.twin_feed import Fed
-from support.twin_invariants import above_limits, broken, overtaken, spared
 
 CALLS_MAX = 6
 """Calls of `cycle` in which an instance this small has to come to rest."""

@@ -1,8 +1,8 @@
 """Plays random instances on the admission engine alone and prints what it decides and shows, a line for each instance.
 
 Two builds of the engine that print the same have decided the same. The instances are those of the twin; their events
-do not depend on the engine but for what it has reserved. Run: `python -m support.engine_trace FIRST COUNT` prints
-digests, `python -m support.engine_trace FIRST 1 --whole` all that one instance shows.
+do not depend on the engine but for what it has reserved. Run: `python -m support.twin.engine_trace FIRST COUNT` prints
+digests, `python -m support.twin.engine_trace FIRST 1 --whole` all that one instance shows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, cast
 from gatelift_admission.engine import is_compiled
 from gatelift_admission.values.model import Preempt, Reserve
 from support.twin.engine import Twin
-from support.twin_feed import Fed
-from support.twin_instances import instance
+from support.twin.feed import Fed
+from support.twin.instances import instance
 
 CALLS_MAX = 200
 """Calls of `cycle` in which an instance this small comes to rest, some of them with a budget of one step."""

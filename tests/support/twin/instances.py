@@ -1,4 +1,4 @@
-"""Random instances for the twin, from a seed alone, in the form of `support.admission_cases`; and their shrinking."""
+"""Random instances for the twin, from a seed alone, in the form of `support.twin.admission_cases`; and their shrinking."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from support.admission_cases import STRATEGIES, Case
+from support.twin.admission_cases import STRATEGIES, Case
 
 FLAVORS = ("red", "green", "blue")
 COHORTS = {"top": "", "mid": "top", "low": "mid", "side": "top"}

@@ -5,7 +5,16 @@ from __future__ import annotations
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Inadmissible, Preempt, Reserve, Settings
 from gatelift_kube.objects.kueue import Preemption
-from support.admission_objects import cluster_queue, engine_with, flavor, group, local_queue, pod_set, rest, workload
+from support.twin.admission_objects import (
+    cluster_queue,
+    engine_with,
+    flavor,
+    group,
+    local_queue,
+    pod_set,
+    rest,
+    workload,
+)
 
 POLICY = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
 COHORT = "all"

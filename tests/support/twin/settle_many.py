@@ -1,4 +1,4 @@
-"""Random instances with the shipped settings, let come to rest: `make simulate`, or `python -m support.settle_many`.
+"""Random instances with the shipped settings, let come to rest: `make simulate`, or `python -m support.twin.settle_many`.
 
 Prints how many instances and of which seeds, the highest number of rounds of leaving until one was at rest, the highest
 number of preemptions of one workload between two events from outside, and the seeds of both. A line for each seed that
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.engine import is_compiled
 from support.fuzz.many import say
-from support.settling import Settling
-from support.twin_instances import instance
+from support.twin.instances import instance
+from support.twin.settling import Settling
 
 TOLD_EVERY_SECONDS = 30.0
 

@@ -1,6 +1,6 @@
 """Feeds the fast engine and the twin the objects and events of one case, as an API server would hold them.
 
-The steps are those of `support.admission_cases`, and: {confirm: w} (its reservation is written), {drain} (all that have
+The steps are those of `support.twin.admission_cases`, and: {confirm: w} (its reservation is written), {drain} (all that have
 to stop have stopped), {change: [queue, fields]}, {stop_local: [queue, policy]}, {priority: [w, value]} (set to it),
 {reclaim: [w, n]} (n pods of each pod set need no quota any more), {check: [w, state]} (of a check of a waiting one),
 {reach: [w, true]} (it cannot be stopped from now on; false: it can again).
@@ -31,8 +31,8 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
-from support.admission_objects import local_queue, workload
+from support.twin.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
+from support.twin.admission_objects import local_queue, workload
 from support.twin.engine import Twin
 from support.twin.records import Fair
 

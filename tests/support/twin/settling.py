@@ -20,8 +20,8 @@ from gatelift_admission.values.model import (
     Reserve,
     Settings,
 )
-from support.admission_cases import STRATEGIES, Case
-from support.twin_feed import START, Fed
+from support.twin.admission_cases import STRATEGIES, Case
+from support.twin.feed import START, Fed
 
 CALLS_MAX = 400
 """Calls of `cycle` in which an instance this small comes to rest, all turns and moments of patience among them."""

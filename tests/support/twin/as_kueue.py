@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from support.twin_feed import Fed
+from support.twin.feed import Fed
 
 CYCLES = 12
 """Cycles that run after an event unless the caller says how many: more than an instance this small needs."""
