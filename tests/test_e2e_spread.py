@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.e2e_spread import SECONDS, deal, group
+from support.e2e.spread import SECONDS, deal, group
 
 MARK = "pytest.mark." + "e2e"
 

@@ -15,10 +15,10 @@ from gatelift_kube.errors import ApiError
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import children
 from gatelift_sandbox.installation import Daemon, Installation
-from support.e2e_history import VERSIONS_MAX, WORKLOADS_MAX, History
-from support.e2e_keeper import Keeper, gave_up
-from support.e2e_tidy import tidy
-from support.e2e_world import is_of
+from support.e2e.history import VERSIONS_MAX, WORKLOADS_MAX, History
+from support.e2e.keeper import Keeper, gave_up
+from support.e2e.tidy import tidy
+from support.e2e.world import is_of
 
 Json = dict[str, Any]
 NOBODY: Any = None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gatelift_sandbox.errors import MissingToolError, SandboxError
-from support import own_image
+from support.e2e import own_image
 
 KEPT, BUILT = "sha256:" + 64 * "a", "sha256:" + 64 * "b"
 DOCKER = """#!/bin/sh

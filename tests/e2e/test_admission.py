@@ -16,7 +16,7 @@ import pytest_asyncio
 from gatelift_kube.resources import CLUSTER_QUEUE, EVENT, JOB, LOCAL_QUEUE, NODE, POD
 from gatelift_kube.timestamps import to_seconds
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_admission import (
+from support.e2e.admission import (
     BUDGET,
     HIGH,
     LOW,
@@ -35,8 +35,8 @@ from support.e2e_admission import (
     says,
     set_up,
 )
-from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
-from support.sandbox_kubectl import Kubectl
+from support.e2e.sandbox_kubectl import Kubectl
+from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

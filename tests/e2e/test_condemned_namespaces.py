@@ -16,8 +16,8 @@ from gatelift_kinds.pod_trouble import CONDITION, NAMESPACE_GOES
 from gatelift_kube.resources import JOB, NAMESPACE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_wire.keys import FINALIZER_REPORT
-from support.e2e_world import MODULE_SECONDS, Json, World
-from support.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.world import MODULE_SECONDS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 LONG = Behaviour(run_seconds=3600)

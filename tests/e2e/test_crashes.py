@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_books import Books
-from support.e2e_world import GRACE_SECONDS, MODULE_SECONDS, NAMESPACE, WORKERS, World
+from support.e2e.books import Books
+from support.e2e.world import GRACE_SECONDS, MODULE_SECONDS, NAMESPACE, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

@@ -12,7 +12,7 @@ import pytest
 from gatelift.cli.manifests import deploy_folder
 from gatelift_sandbox import children
 from gatelift_sandbox.ensemble import is_up
-from support.stranger import DEMO_SECONDS_MAX, DEMO_TEST_SECONDS, Stranger
+from support.e2e.stranger import DEMO_SECONDS_MAX, DEMO_TEST_SECONDS, Stranger
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(DEMO_TEST_SECONDS)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gatelift_sandbox.ensemble import is_up
-from support.e2e_world import PROVIDER_ENVIRONMENT
-from support.stranger import DEMO_SECONDS, DEMO_SECONDS_MAX, DEMO_TEST_SECONDS, Stranger
+from support.e2e.stranger import DEMO_SECONDS, DEMO_SECONDS_MAX, DEMO_TEST_SECONDS, Stranger
+from support.e2e.world import PROVIDER_ENVIRONMENT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(DEMO_TEST_SECONDS)]
 

@@ -12,7 +12,7 @@ import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
 from gatelift_sandbox.provider import Cluster
-from support.e2e_rules import (
+from support.e2e.rules import (
     AS_GATELIFT,
     GATELIFT,
     KUEUE,
@@ -23,8 +23,8 @@ from support.e2e_rules import (
     refused,
     status_of,
 )
+from support.e2e.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 from support.manager.kind_objects import condition
-from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -9,7 +9,7 @@ import pytest
 from gatelift_kube.errors import TooLargeError
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import MODULE_SECONDS, NAMESPACE, World
+from support.e2e.world import MODULE_SECONDS, NAMESPACE, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

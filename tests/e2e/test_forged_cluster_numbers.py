@@ -13,7 +13,7 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT
-from support.e2e_world import MODULE_SECONDS, WORKERS, Json, World
+from support.e2e.world import MODULE_SECONDS, WORKERS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

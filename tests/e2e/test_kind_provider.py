@@ -15,7 +15,7 @@ from gatelift_sandbox.behaviour import Behaviour, shape
 from gatelift_sandbox.kind import KindProvider, pod_image
 from gatelift_sandbox.provider import ApiServerAction, Cluster, Settings
 from gatelift_sandbox.state import State
-from support.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.sandbox_kubectl import Kubectl, KubectlError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

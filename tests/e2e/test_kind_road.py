@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.behaviour import OOM_KILLED, Behaviour
-from support.e2e_world import MODULE_SECONDS, WORKERS, World
+from support.e2e.world import MODULE_SECONDS, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

@@ -18,9 +18,9 @@ from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, WORKLOAD, Object
 from gatelift_kube.writes import PatchKind
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT, SYSTEM, Daemon
-from support import audit_log
-from support.audit_log import Write
-from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
+from support.e2e import audit_log
+from support.e2e.audit_log import Write
+from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

@@ -23,8 +23,8 @@ from gatelift_sandbox.kubelet.loop import cut_off
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import ApiServerAction, Cluster, NodeShape, Settings
 from gatelift_sandbox.state import State
-from support.e2e_rules import refused
-from support.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.rules import refused
+from support.e2e.sandbox_kubectl import Kubectl, KubectlError
 from support.until import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -10,9 +10,9 @@ import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, Part, load_manifests
 from gatelift_sandbox.provider import Cluster
-from support.e2e_rules import AS_GATELIFT, GATELIFT, MANAGER, control_plane, refused
+from support.e2e.rules import AS_GATELIFT, GATELIFT, MANAGER, control_plane, refused
+from support.e2e.sandbox_kubectl import Kubectl
 from support.manager.marks import MARKED, UNMARKED
-from support.sandbox_kubectl import Kubectl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

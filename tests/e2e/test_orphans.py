@@ -9,9 +9,9 @@ import pytest
 
 from gatelift_kube.resources import EVENT, JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_rules import GATELIFT
-from support.e2e_world import MODULE_SECONDS, WORKERS, Json, World, is_of
-from support.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.rules import GATELIFT
+from support.e2e.sandbox_kubectl import Kubectl, KubectlError
+from support.e2e.world import MODULE_SECONDS, WORKERS, Json, World, is_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 LONG = Behaviour(run_seconds=3600)

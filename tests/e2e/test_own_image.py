@@ -13,9 +13,9 @@ from gatelift.core.clusters.cluster_status import LOST
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.errors import SandboxError
-from support import own_image
-from support.contained_agent import ContainedAgent, in_place
-from support.e2e_world import REQUIRED, WORKERS, World
+from support.e2e import own_image
+from support.e2e.contained_agent import ContainedAgent, in_place
+from support.e2e.world import REQUIRED, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(2400)]
 

@@ -7,7 +7,7 @@ import pytest
 from gatelift_kube.errors import ApiError
 from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import MODULE_SECONDS, World
+from support.e2e.world import MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 LONG = Behaviour(run_seconds=3600)

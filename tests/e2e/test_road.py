@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_admission import runs, says
-from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, World
+from support.e2e.admission import runs, says
+from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

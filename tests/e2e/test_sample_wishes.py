@@ -13,7 +13,7 @@ import yaml
 
 from gatelift.webhooks.configuration import SHOWN
 from gatelift_kube.resources import JOB, POD, Resource
-from support.e2e_rules import webhooks_alone
+from support.e2e.rules import webhooks_alone
 from support.servers.contract_api import Api, until_said
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
 from gatelift_kube.resources import CLUSTER_QUEUE
-from support.e2e_rules import webhooks_alone
+from support.e2e.policies_in_force import policies_in_force
+from support.e2e.rules import webhooks_alone
 from support.manager.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest
-from support.policies_in_force import policies_in_force
 from support.servers.contract_api import MERGE, Api, Said, until_said
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]

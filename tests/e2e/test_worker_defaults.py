@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kube.resources import JOB, LIMIT_RANGE, POD, Resource
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World, is_of
+from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World, is_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 

@@ -18,8 +18,8 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.metrics_access import Access, MetricsAccess
 from gatelift_sandbox.provider import Cluster
 from support.baseline import AT_HOME, BEYOND_BASELINE, Case
-from support.e2e_rules import GATELIFT, control_plane, refused
-from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
+from support.e2e.rules import GATELIFT, control_plane, refused
+from support.e2e.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -11,9 +11,9 @@ import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, Part, load_manifests
 from gatelift_sandbox.provider import Cluster
-from support.e2e_rules import AS_GATELIFT, RESERVED, a_workload, control_plane, refused, status_of
+from support.e2e.rules import AS_GATELIFT, RESERVED, a_workload, control_plane, refused, status_of
+from support.e2e.sandbox_kubectl import Kubectl
 from support.manager.kind_objects import condition
-from support.sandbox_kubectl import Kubectl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from support import audit_log
+from support.e2e import audit_log
 from support.servers.contract_api import Api
 
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"

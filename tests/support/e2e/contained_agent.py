@@ -22,7 +22,7 @@ from gatelift_sandbox import children
 from gatelift_sandbox.installation import AGENT_ACCOUNT, SYSTEM
 from gatelift_sandbox.kind import NETWORK, KindProvider
 from gatelift_sandbox.proxy import Proxy
-from support.e2e_world import World
+from support.e2e.world import World
 
 IDENTITY = "gatelift-agent-identity"
 FOLDER = "/etc/gatelift"

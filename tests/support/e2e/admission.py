@@ -13,7 +13,7 @@ from gatelift_kube.timestamps import to_text
 from gatelift_sandbox import applying, records
 from gatelift_sandbox.installation import MANAGER
 from gatelift_sandbox.records import Record
-from support.e2e_world import NAMESPACE, WORKERS, Json, World, is_of
+from support.e2e.world import NAMESPACE, WORKERS, Json, World, is_of
 
 FLAVOR = "default-flavor"
 BUDGET = "adm-budget"

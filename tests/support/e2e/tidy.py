@@ -11,7 +11,7 @@ from functools import partial
 from gatelift_kube.errors import KubeError
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Daemon
-from support.e2e_world import WORKERS, World
+from support.e2e.world import WORKERS, World
 
 GONE_SECONDS = 60.0
 """For each object. What does not go by then is told, and the next scenario does with what there is."""

@@ -15,7 +15,7 @@ import msgspec
 from gatelift_sandbox.children import Child
 from gatelift_sandbox.ensemble import DAEMONS, Standing, folder_of
 from gatelift_sandbox.state import State
-from support import log_tails
+from support.e2e import log_tails
 
 VERB_SECONDS = 240.0
 """No verb but the demo takes longer, on a busy machine."""

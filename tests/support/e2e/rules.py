@@ -17,8 +17,8 @@ from gatelift_sandbox.applying import apply
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from support.e2e.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 from support.manager.kind_objects import condition
-from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 from support.servers.contract_api import Api
 
 GATELIFT = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")

@@ -31,11 +31,11 @@ from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
-from support import log_tails
-from support.e2e_history import History
-from support.e2e_keeper import Keeper
-from support.e2e_queues import QUEUES, SENDING_QUEUES
-from support.policies_in_force import policies_in_force
+from support.e2e import log_tails
+from support.e2e.history import History
+from support.e2e.keeper import Keeper
+from support.e2e.policies_in_force import policies_in_force
+from support.e2e.queues import QUEUES, SENDING_QUEUES
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
