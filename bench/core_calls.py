@@ -79,8 +79,8 @@ def install(machine: type[Any], meter: Meter) -> None:
 def play(placements: int, meters: dict[str, Meter]) -> None:
     """Let so many pods go their way in the simulation. Raises RuntimeError where one does not finish."""
     sys.path.insert(0, TESTS)
-    from support.sim_faults import Faults  # noqa: PLC0415  # the simulation is part of the tests
-    from support.sim_world import Plan, SimWorld  # noqa: PLC0415
+    from support.sim.faults import Faults  # noqa: PLC0415  # the simulation is part of the tests
+    from support.sim.world import Plan, SimWorld  # noqa: PLC0415
 
     world = SimWorld(SEED, Plan(faults=Faults(), break_every=0.0, workloads=0))
     for each in world.managers:

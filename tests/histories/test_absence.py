@@ -8,8 +8,8 @@ import pytest
 
 from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
-from support.history import History
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 KUBELET_IS_HEARD_SECONDS = 900.0
 """Grace, margin, and two heartbeats of a node: by then a doubt is over that a heartbeat ends."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, IGNORE_ALL
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_wire.inventory import ForeignRun
-from support.history import History
-from support.sim_cluster import Doc
-from support.sim_election import SimLease
-from support.sim_manager import SimManager
-from support.sim_switchboard import KEY_DIGEST
-from support.sim_truth import holds
-from support.sim_world import WORKERS
+from support.sim.cluster import Doc
+from support.sim.election import SimLease
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.switchboard import KEY_DIGEST
+from support.sim.truth import holds
+from support.sim.world import WORKERS
 
 NO_FINALIZERS: Doc = {"metadata": {"finalizers": None}}
 

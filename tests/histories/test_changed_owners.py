@@ -8,8 +8,8 @@ import pytest
 
 from gatelift_kinds.made_for import ANNOTATION_OWNER
 from gatelift_kube.resources import JOB, LOCAL_QUEUE, POD, WORKLOAD
-from support.history import History
-from support.sim_cluster import TEAM, Doc
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
 
 KINDS = {"Pod": POD, "Job": JOB}
 ANNOTATIONS_BYTES_MAX = 256 * 1024

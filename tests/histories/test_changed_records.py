@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.history import History
-from support.sim_cluster import TEAM, Doc
-from support.sim_objects import holds
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
+from support.sim.objects import holds
 
 QUEUES = ["travels", "stays"]
 STRIPPED: Doc = {"admission": None, "conditions": []}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM, Doc
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
 
 K = "kueue.x-k8s.io/"
 OWN = {"manualSelector": True, "selector": {"matchLabels": {"foo": "x"}}}

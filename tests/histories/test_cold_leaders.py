@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
-from support.history import History
-from support.sim_disasters import home_put_back
-from support.sim_manager import SimManager
+from support.sim.disasters import home_put_back
+from support.sim.history import History
+from support.sim.manager import SimManager
 
 
 def cold_leader_waits_for(history: History, missing: str) -> None:

@@ -9,8 +9,8 @@ from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
 from gatelift_kube.writes import WriteError
 from gatelift_wire.keys import FINALIZER_REPORT
 from histories.test_absence import KUBELET_IS_HEARD_SECONDS, refuse_pods
-from support.history import History
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 
 def condition(history: History, kind: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from gatelift_agent.core.placements import State
 from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.messages import Commit, Offer, Stop
-from support.history import History
+from support.sim.history import History
 
 REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
 """Longer than anything rests."""

@@ -6,10 +6,10 @@ import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM
-from support.sim_world import QUEUES
+from support.sim.cluster import TEAM
+from support.sim.history import History
+from support.sim.world import QUEUES
 
 
 def nearly_done() -> tuple[History, str]:

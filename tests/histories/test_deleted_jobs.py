@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB
-from support.history import History
+from support.sim.history import History
 
 END_SECONDS = 200.0
 

@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR
-from support.cohort_history import (
+from support.manager.builders import kueue_object
+from support.sim.cohort_history import (
     BORROWED,
     FINALIZER,
     LONG,
@@ -20,8 +21,7 @@ from support.cohort_history import (
     running,
     take_finalizer_off,
 )
-from support.history import History
-from support.manager.builders import kueue_object
+from support.sim.history import History
 
 
 def test_hd_163_a_queue_that_borrows_stays_charged_until_its_work_has_ended() -> None:

@@ -18,8 +18,8 @@ from histories.test_recovery import (
     until_found,
 )
 from histories.test_restored_again import waits_for
-from support.history import History
-from support.sim_switchboard import KEY_DIGEST
+from support.sim.history import History
+from support.sim.switchboard import KEY_DIGEST
 
 NO_LEADER = "no leader sees it"
 LATER = ["by the leader", "and the next one", NO_LEADER]

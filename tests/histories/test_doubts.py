@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kube.resources import NODE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import LOST
-from support.history import History
+from support.sim.history import History
 
 KINDS = ("Pod", "Job")
 MINUTES = 300.0

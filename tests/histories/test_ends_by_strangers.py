@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, Resource
-from support.history import History
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
 
 DONE: Doc = {"status": "True", "reason": "as", "message": "told", "lastTransitionTime": "2026-11-18T11:30:00Z"}
 COMPLETE = [{**DONE, "type": "SuccessCriteriaMet"}, {**DONE, "type": "Complete"}]

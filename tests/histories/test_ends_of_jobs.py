@@ -6,9 +6,9 @@ import pytest
 
 from gatelift_kube.resources import JOB, NODE, POD
 from gatelift_sandbox.behaviour import LOST, STOP_SECONDS
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 QUEUES = {"travels": "a worker", "stays": "local"}
 

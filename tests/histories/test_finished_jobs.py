@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
-from support.history import History
+from support.sim.history import History
 
 ANNOTATIONS = ["", "gatelift.dev/shown", "gatelift.dev/template-before"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.core.api import events
 from gatelift_kube.resources import WORKER_CLUSTER
-from support.history import History
+from support.sim.history import History
 
 TERMS = [1000, 2**31 - 1, 2**62]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER
-from support.history import History
+from support.sim.history import History
 
 HIGHEST = 2**63 - 1
 READABLE = 10**18

@@ -6,8 +6,8 @@ from functools import partial
 
 from gatelift.core.api import events
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
-from support.history import History
-from support.sim_manager import SimManager
+from support.sim.history import History
+from support.sim.manager import SimManager
 
 FORGED = 999_999
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.history import History
 from support.manager.builders import Doc, a_job
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 """Of all annotations of an object together, keys and values: what an API server takes."""

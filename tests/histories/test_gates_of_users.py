@@ -6,9 +6,9 @@ import pytest
 
 from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kube.resources import POD
-from support.history import History
 from support.manager.builders import a_pod
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 GATE = "example.com/g"
 

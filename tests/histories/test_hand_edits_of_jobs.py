@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_kube.resources import JOB
-from support.history import History
+from support.sim.history import History
 
 
 @pytest.mark.parametrize("lowered", [0, 1])

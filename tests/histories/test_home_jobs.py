@@ -7,9 +7,9 @@ import pytest
 from gatelift.core.state.recovery_values import Finding
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM, Doc
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
 
 
 def tail_job(history: History, queue: str, *, seconds: float = 20.0) -> None:

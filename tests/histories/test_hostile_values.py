@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
 from support.fuzz.many import marks
-from support.history import History
+from support.sim.history import History
 
 HOSTILE = {
     "no JSON": "not json",

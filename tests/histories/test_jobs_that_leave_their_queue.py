@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 NO_QUEUE = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
 MANAGERS = (pytest.param(None, id="nobody"), pytest.param("kubernetes.io/job-controller", id="the Job controller"))

@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
 from histories.test_vanished_ends import KINDS, NO_FINALIZERS
-from support.history import History
+from support.sim.history import History
 
 QUEUES = pytest.mark.parametrize("queue", ["travels", "stays"])
 OURS = "kueue.x-k8s.io/resource-in-use"

@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_agent.core.settings import KeepFinished
 from gatelift_kube.resources import JOB, NAMESPACE, POD
-from support.history import History
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 KEPT = 1000.0
 KEEP = KeepFinished(failed_seconds=KEPT)

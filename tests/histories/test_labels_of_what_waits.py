@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import POD
-from support.history import History
+from support.sim.history import History
 
 LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -8,9 +8,9 @@ import pytest
 
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Patch
-from support.history import History
-from support.sim_cluster import Doc
-from support.sim_objects import epoch_of
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.objects import epoch_of
 
 BLAMED = "its status says no longer what Gatelift wrote"
 

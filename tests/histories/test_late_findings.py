@@ -6,8 +6,8 @@ from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ApiWrite, Patch
 from histories.test_recovery import until_found
-from support.history import History
-from support.restoring import moved_to_b, restore
+from support.sim.history import History
+from support.sim.restoring import moved_to_b, restore
 
 
 def hold_back(history: History) -> list[Patch]:

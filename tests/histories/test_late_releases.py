@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import WORKLOAD
-from support.history import History
-from support.sim_cluster import Doc
-from support.sim_objects import epoch_of
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.objects import epoch_of
 
 
 def reserved_and_nowhere_placed() -> History:

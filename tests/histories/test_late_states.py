@@ -11,8 +11,8 @@ import pytest
 from gatelift_agent.core.keeper import STATE_NAME
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, POD
 from gatelift_kube.writes import ApiWrite, Patch
-from support.history import History
-from support.sim_cluster import ACCEPT, SYSTEM, TEAM
+from support.sim.cluster import ACCEPT, SYSTEM, TEAM
+from support.sim.history import History
 
 LATE_SECONDS = 26.0
 """From when the state was to be written until that lands: 16 s after its time limit."""

@@ -13,10 +13,10 @@ import pytest
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Create, Patch
 from gatelift_wire.limits import CLOCK_DRIFT, LANDED_SECONDS
-from support.history import History
-from support.sim_clock import ProcessClock
-from support.sim_manager import SimManager
-from support.sim_port import AFTER_SECONDS_MAX
+from support.sim.clock import ProcessClock
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.port import AFTER_SECONDS_MAX
 
 LATE_SECONDS = 26.0
 """From when a lift was asked for until it lands: 16 s after its time limit."""

@@ -6,8 +6,8 @@ import pytest
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from gatelift_kube.writes import ApiWrite, Create
-from support.history import History
-from support.sim_agent import SimAgent
+from support.sim.agent import SimAgent
+from support.sim.history import History
 
 CREATE_SECONDS = 6.0
 """How long the API server takes for the pod: less than the time limit of writes."""

@@ -8,9 +8,9 @@ from gatelift.core.state.recovery_values import Stage
 from histories.test_doubts import find_node, force_delete, lose_node
 from histories.test_late_states import close, forget_the_namespace
 from histories.test_recovery import cordon, found, recovered, say, until_found
-from support.history import History
-from support.restoring import Backup, backup, restore
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
+from support.sim.restoring import Backup, backup, restore
 
 
 def ran_since_the_backup(kind: str, *, beside: bool = False) -> tuple[History, Backup]:

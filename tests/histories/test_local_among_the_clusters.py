@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import ADMISSION_CHECK, MULTIKUEUE_CONFIG, WORKER_CLUSTER
-from support.history import History
-from support.sim_cluster import Doc
-from support.sim_world import WORKERS
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.world import WORKERS
 
 
 def active(history: History) -> Doc:

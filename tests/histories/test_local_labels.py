@@ -8,10 +8,10 @@ from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, Resource
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM, Doc
-from support.sim_faults import Faults
-from support.sim_truth import holds
-from support.sim_world import Plan, SimWorld
+from support.sim.cluster import TEAM, Doc
+from support.sim.faults import Faults
+from support.sim.truth import holds
+from support.sim.world import Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 NO_LABELS: Doc = {"metadata": {"labels": dict.fromkeys((LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH))}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import POD
-from support.history import History
+from support.sim.history import History
 
 GRACE_SECONDS = 900
 SOON = 300.0

@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.history import History
+from support.sim.history import History
 
 ANOTHER = "11111111-1111-4111-8111-111111111111"
 KINDS = {"Pod": POD, "Job": JOB}

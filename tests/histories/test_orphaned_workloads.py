@@ -7,7 +7,7 @@ import pytest
 
 from gatelift_kinds.made_for import ANNOTATION_OWNER
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.history import History
+from support.sim.history import History
 
 REST_SECONDS = 200.0
 """Longer than the containers take to stop and a second run to start, with a leader's change in between."""

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.history import History
+from support.sim.history import History
 
 NAMES_OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 TAKEN_OFF = {"metadata": {"ownerReferences": None, "labels": dict.fromkeys(NAMES_OF_A_JOB)}}

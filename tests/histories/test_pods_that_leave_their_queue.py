@@ -10,7 +10,7 @@ import pytest
 from gatelift_kinds import markers
 from gatelift_kube.resources import POD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.history import History
+from support.sim.history import History
 
 MARK = (markers.MANAGED, markers.QUEUE_NAME)
 ALL = (*MARK, LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)

@@ -8,10 +8,10 @@ from gatelift.core.state.out_of_sight import AGAIN_SECONDS, OutOfSight
 from gatelift_kinds import markers
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.history import History
-from support.restoring import cordon
-from support.sim_cluster import Doc
-from support.sim_manager import SimManager
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.restoring import cordon
 
 MARK = (markers.MANAGED,)
 BOTH = (*MARK, markers.QUEUE_NAME)

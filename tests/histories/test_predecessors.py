@@ -6,8 +6,8 @@ import pytest
 
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, WORKER_CLUSTER, WORKLOAD
-from support.history import History
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
 
 NO_FINALIZERS: Doc = {"metadata": {"finalizers": None}}
 WAITS = "PredecessorUnreachable"

@@ -10,10 +10,10 @@ import pytest
 from gatelift_kube.resources import JOB, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM
-from support.sim_faults import Faults
-from support.sim_truth import epoch_of
-from support.sim_world import Plan, SimWorld
+from support.sim.cluster import TEAM
+from support.sim.faults import Faults
+from support.sim.truth import epoch_of
+from support.sim.world import Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 

@@ -9,9 +9,9 @@ from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Tol
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_wire.keys import ANNOTATION_GIVEN
-from support.history import History
-from support.restoring import backup, restore
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
+from support.sim.restoring import backup, restore
 
 OTHERS = {"spec": {"allowedNamespaces": ["others"]}}
 OPEN = {"spec": {"allowedNamespaces": [TEAM]}}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gatelift.config import Configuration
-from support import sim_manager
-from support.history import History
-from support.sim_world import WORKERS
+from support.sim import manager
+from support.sim.history import History
+from support.sim.world import WORKERS
 
 READY = {"waitForPodsReady": {"enable": True, "timeout": "60s", "blockAdmission": True}}
 
 
 @pytest.fixture
 def history(monkeypatch: pytest.MonkeyPatch) -> History:
-    monkeypatch.setattr(sim_manager, "Configuration", lambda: Configuration.model_validate(READY))
+    monkeypatch.setattr(manager, "Configuration", lambda: Configuration.model_validate(READY))
     return History(shown=False)
 
 

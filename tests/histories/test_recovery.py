@@ -16,12 +16,12 @@ from gatelift.core.state.recovery_values import (
 )
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
-from support.history import History
-from support.restoring import backup, restore
-from support.sim_cluster import SimCluster
-from support.sim_election import SimLease
-from support.sim_persons import say_fenced
-from support.sim_truth import epoch_of
+from support.sim.cluster import SimCluster
+from support.sim.election import SimLease
+from support.sim.history import History
+from support.sim.persons import say_fenced
+from support.sim.restoring import backup, restore
+from support.sim.truth import epoch_of
 
 EPOCHS = 1000
 

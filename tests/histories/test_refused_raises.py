@@ -6,9 +6,9 @@ import pytest
 
 from gatelift_kube.resources import POD, WORKLOAD
 from histories.test_recovery import cordon, found, recovered, say, set_active, until_found
-from support.history import History
-from support.restoring import backup, restore
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.restoring import backup, restore
 
 ANNOTATION_BYTES_MAX = 256 * 1024
 """Kubernetes' limit for the annotations of an object."""

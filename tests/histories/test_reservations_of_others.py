@@ -12,10 +12,10 @@ from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.failures import wrong
 from gatelift_sandbox.embedded.rules import custom
 from gatelift_wire.keys import ANNOTATION_EPOCH
-from support.history import History
-from support.sim_cluster import TEAM, Doc
-from support.sim_manager import SimManager
-from support.sim_world import QUEUES
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.world import QUEUES
 
 KINDS = {"Pod": POD, "Job": JOB}
 SOON_SECONDS = 30.0

@@ -16,8 +16,8 @@ from histories.test_recovery import (
     until_found,
     waits_for_a_word_about_the_former,
 )
-from support.history import History
-from support.restoring import Backup, backup, restore
+from support.sim.history import History
+from support.sim.restoring import Backup, backup, restore
 
 
 def fenced_before_the_backup() -> History:

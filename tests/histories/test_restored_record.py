@@ -9,10 +9,10 @@ import pytest
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
-from support.history import History
-from support.restoring import Backup, backup, cordon, moved_to_b, restore
-from support.sim_disasters import home_put_back, put_back
-from support.sim_persons import recover
+from support.sim.disasters import home_put_back, put_back
+from support.sim.history import History
+from support.sim.persons import recover
+from support.sim.restoring import Backup, backup, cordon, moved_to_b, restore
 
 
 def moved() -> tuple[History, Backup]:

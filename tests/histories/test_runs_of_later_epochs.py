@@ -11,8 +11,8 @@ from gatelift.core import texts
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
-from support.history import History
-from support.restoring import Backup, cordon, moved_to_b, restore
+from support.sim.history import History
+from support.sim.restoring import Backup, cordon, moved_to_b, restore
 
 QUEUE = "travels"
 

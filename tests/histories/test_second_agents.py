@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import NAMESPACE, POD, WORKER_CLUSTER
-from support.history import History
-from support.sim_agent import SimAgent
-from support.sim_cluster import ACCEPT, ELSEWHERE, TEAM, SimCluster
-from support.sim_election import SimLease
+from support.sim.agent import SimAgent
+from support.sim.cluster import ACCEPT, ELSEWHERE, TEAM, SimCluster
+from support.sim.election import SimLease
+from support.sim.history import History
 
 MINUTES = 120.0
 TAKES_OVER = 200.0

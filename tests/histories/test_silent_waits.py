@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import POD, WORKLOAD
-from support.history import History
-from support.restoring import Backup, cordon, moved_to_b, restore
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
+from support.sim.restoring import Backup, cordon, moved_to_b, restore
 
 HELD = "gatelift.dev/Held"
 NO_NEW_WORK = "NoNewWork"

@@ -6,9 +6,9 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM, Doc
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
 
 BEFORE = "gatelift.dev/parallelism-before"
 QUEUES = pytest.mark.parametrize("queue", ["stays", "travels"])

@@ -7,7 +7,7 @@ import pytest
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, ANNOTATION_RECOVERY, ANNOTATION_STOP_UNEXPLAINED
 from gatelift_kube.resources import WORKER_CLUSTER
 from histories.test_recovery import found, placed_between, recovered, say, until_found
-from support.history import History
+from support.sim.history import History
 
 NAMES = ("stayed", "moved", "made")
 

@@ -11,9 +11,9 @@ import pytest
 from gatelift.core.api import commands
 from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR, WORKER_CLUSTER, WORKLOAD, Resource
 from histories.test_restored_record import finding, halted, moved
-from support.history import History
-from support.restoring import restore
-from support.sim_manager import SimManager
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.restoring import restore
 
 STALL_SECONDS = 60.0
 """Longer than a standby needs to lead: 15 s of a Lease, and the pauses between two looks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, Resource
-from support.history import History
+from support.sim.history import History
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 STOPPING = "gatelift.dev/stopping"

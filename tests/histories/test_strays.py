@@ -6,8 +6,8 @@ import pytest
 
 from gatelift.core.api import commands, events
 from gatelift_kube.resources import POD, WORKLOAD
-from support.history import History
-from support.sim_manager import SimManager
+from support.sim.history import History
+from support.sim.manager import SimManager
 
 ANSWERED_SECONDS = 300.0
 """Longer than a session that is answered takes, with the pauses between two lists that fail."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift_kube.resources import WORKER_CLUSTER
 from histories.test_vanished_ends import KINDS, running, until_nothing_is_left, until_told, vanishes
-from support.history import History
-from support.sim_switchboard import KEY_DIGEST
+from support.sim.history import History
+from support.sim.switchboard import KEY_DIGEST
 
 GONE_SECONDS = 3.0
 """Far less than a lease: nothing counts as lost."""

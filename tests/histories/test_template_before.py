@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
-from support.history import History
 from support.manager.builders import a_job
-from support.sim_cluster import TEAM
-from support.sim_world import STOP_SECONDS
+from support.sim.cluster import TEAM
+from support.sim.history import History
+from support.sim.world import STOP_SECONDS
 
 BEFORE = "gatelift.dev/template-before"
 NOTHING = '{"metadata":{},"spec":{}}'

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import JOB, WORKLOAD
-from support.history import History
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 WRITES = range(1, 7)
 """Of the first leader, to Workloads: it dies after each in its turn, one of them the write of the placement."""

@@ -13,9 +13,9 @@ import pytest
 from gatelift.core.state.recovery_values import ANNOTATION_RESTORED, Stage
 from gatelift_kube.resources import WORKER_CLUSTER
 from histories.test_recovery import cordon, found, recovered, say, until_found
-from support.history import History
-from support.sim_disasters import home_put_back
-from support.sim_persons import recover, say_restored
+from support.sim.disasters import home_put_back
+from support.sim.history import History
+from support.sim.persons import recover, say_restored
 
 
 def nobody_can_prove(*, said: bool = True, at_once: bool = True) -> History:

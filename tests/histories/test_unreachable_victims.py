@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
-from support.history import History
 from support.manager.builders import a_pod
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 POLICY = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
 

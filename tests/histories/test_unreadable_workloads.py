@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.history import History
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
 
 KINDS = pytest.mark.parametrize("kind", ["Pod", "Job"])
 WHERE = pytest.mark.parametrize("queue", ["travels", "stays"])

@@ -11,11 +11,11 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKER_CLUSTER
 from histories.test_recovery import recovered, say, until_found
-from support.cohort_history import BORROWED, COHORT, LONG, OWN, a_history, make_queue, quota, running
-from support.history import History
 from support.manager.builders import kueue_object
-from support.restoring import backup, cordon, moved_to_b, restore
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.cohort_history import BORROWED, COHORT, LONG, OWN, a_history, make_queue, quota, running
+from support.sim.history import History
+from support.sim.restoring import backup, cordon, moved_to_b, restore
 
 CLUSTERS = ("a", "b")
 

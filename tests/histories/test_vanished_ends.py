@@ -18,8 +18,8 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Stop
 from histories.test_containment import Broken, uid_of
 from histories.test_strays import halted
-from support.history import History
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
 
 NO_FINALIZERS: Doc = {"metadata": {"finalizers": None}}
 ENDS_WHILE_HALTED = 45.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, POD, WORKER_CLUSTER
-from support.history import History
-from support.sim_agent import SimAgent
-from support.sim_cluster import ACCEPT, SYSTEM, TEAM, SimCluster
-from support.sim_election import SimLease
-from support.sim_switchboard import KEY_DIGEST
+from support.sim.agent import SimAgent
+from support.sim.cluster import ACCEPT, SYSTEM, TEAM, SimCluster
+from support.sim.election import SimLease
+from support.sim.history import History
+from support.sim.switchboard import KEY_DIGEST
 
 MINUTES = 120.0
 

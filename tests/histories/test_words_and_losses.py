@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
-from support.history import History
+from support.sim.history import History
 
 MINUTES = 120.0
 """Enough for a loss, and for whatever would wrongly be dispatched after it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from histories.test_recovery import cordon, recovered, restored_before_one_ran, say, until_found
 from histories.test_restored_again import waits_for
-from support.history import History
-from support.restoring import backup, restore
-from support.sim_switchboard import KEY_DIGEST
+from support.sim.history import History
+from support.sim.restoring import backup, restore
+from support.sim.switchboard import KEY_DIGEST
 
 
 def revoke(history: History, name: str) -> None:

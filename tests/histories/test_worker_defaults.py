@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
-from support.history import History
 from support.manager.builders import a_job, a_pod
-from support.sim_cluster import TEAM, Doc, SimCluster
-from support.sim_manager import REQUEUE_MAX_SECONDS
-from support.sim_port import die_after
+from support.sim.cluster import TEAM, Doc, SimCluster
+from support.sim.history import History
+from support.sim.manager import REQUEUE_MAX_SECONDS
+from support.sim.port import die_after
 
 AMOUNT = "1500m"
 MINUTES = 600.0

@@ -8,8 +8,8 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.history import History
-from support.sim_cluster import Doc
+from support.sim.cluster import Doc
+from support.sim.history import History
 
 LONG_SECONDS = 400.0
 """Grace, margin and heartbeats: by then whoever believes that a pod vanished has let its work run elsewhere."""

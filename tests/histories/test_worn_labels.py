@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
-from support.history import History
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 ORIGIN = "origin-1"
 

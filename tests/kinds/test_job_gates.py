@@ -9,10 +9,10 @@ from gatelift_kinds.markers import ADMISSION_GATE, QUEUE_NAME
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
 from gatelift_kube.resources import JOB
-from support.history import History
 from support.manager import builders
 from support.manager.kind_objects import Json, a_job, job
-from support.sim_cluster import TEAM
+from support.sim.cluster import TEAM
+from support.sim.history import History
 
 FACTS = WebhookFacts(namespace_selected=True)
 

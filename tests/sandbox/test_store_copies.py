@@ -12,7 +12,7 @@ from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
 from gatelift_sandbox.embedded.watches import Change
-from support.sim_cluster import Names
+from support.sim.cluster import Names
 
 KEY: StorageKey = ("", "configmaps")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.history import History
-from support.sim_account import GHOST_SECONDS_MAX, Account, AccountError
-from support.sim_attribution import LOCAL, Doc, Work
+from support.sim.account import GHOST_SECONDS_MAX, Account, AccountError
+from support.sim.attribution import LOCAL, Doc, Work
+from support.sim.history import History
 
 NAME = "work"
 

@@ -10,14 +10,14 @@ import pytest
 
 from gatelift_kube.resources import JOB, NODE
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
-from support import sim_disasters
-from support.history import History
-from support.sim_attacks import ATTACKS, DRAWN, DRAWN_AT_ONCE_MAX, drawn_attacks
-from support.sim_clock import ProcessClock, Timeline
-from support.sim_disasters import put_back
-from support.sim_faults import CLOCK_DRIFT_MAX, Faults
-from support.sim_many import Lived, live_some, table
-from support.sim_world import STEADY, SimWorld
+from support.sim import disasters
+from support.sim.attacks import ATTACKS, DRAWN, DRAWN_AT_ONCE_MAX, drawn_attacks
+from support.sim.clock import ProcessClock, Timeline
+from support.sim.disasters import put_back
+from support.sim.faults import CLOCK_DRIFT_MAX, Faults
+from support.sim.history import History
+from support.sim.many import Lived, live_some, table
+from support.sim.world import STEADY, SimWorld
 
 SEEDS = (1, 2)
 TRIES = 12
@@ -66,9 +66,9 @@ def test_hd_243_no_restore_makes_a_persons_word_untrue_while_it_is_carried_out(m
     history.job("one")
     name = history.until_runs("one", "Job")
     worker, due = history.workers[name], list[Callable[[], object]]()
-    monkeypatch.setattr(sim_disasters, "a_worker", lambda _: (name, worker))
-    monkeypatch.setattr(sim_disasters, "later", lambda _world, act, *_: due.append(act))
-    assert sim_disasters.worker_restored(history.world)
+    monkeypatch.setattr(disasters, "a_worker", lambda _: (name, worker))
+    monkeypatch.setattr(disasters, "later", lambda _world, act, *_: due.append(act))
+    assert disasters.worker_restored(history.world)
     history.cut(name)
     history.until_lost(name)
     for agent in history.world.alive(name):
@@ -94,10 +94,10 @@ def test_hd_244_who_restores_says_so_where_another_cluster_has_a_name_since(
     world, due, said = history.world, list[Callable[[], object]](), list[object]()
     for name in world.names:
         history.until_connected(name)
-    monkeypatch.setattr(sim_disasters, "later", lambda _world, act, *_: due.append(act))
-    monkeypatch.setattr(sim_disasters, "say_restored", said.append)
-    monkeypatch.setattr(sim_disasters, "status_of", lambda *_: {"session": 1, "connected": True})
-    assert sim_disasters.home_restored(world)
+    monkeypatch.setattr(disasters, "later", lambda _world, act, *_: due.append(act))
+    monkeypatch.setattr(disasters, "say_restored", said.append)
+    monkeypatch.setattr(disasters, "status_of", lambda *_: {"session": 1, "connected": True})
+    assert disasters.home_restored(world)
     if replaced:
         world.workers["a"] = world.workers["b"]
     due.pop(0)()

@@ -13,8 +13,8 @@ import pytest
 
 from gatelift_kube.resources import JOB
 from gatelift_kube.writes import ApiWrite
-from support.history import History
-from support.sim_endings import left_over, unsettled
+from support.sim.endings import left_over, unsettled
+from support.sim.history import History
 
 LEADER = "the leader"
 SHARES = 8

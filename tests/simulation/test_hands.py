@@ -10,12 +10,12 @@ from gatelift.core.works import owners
 from gatelift_agent.core import edits
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Patch
-from support.history import History, as_a_process_of_ours
-from support.sim_attribution import QUEUE
-from support.sim_endings import unsettled
-from support.sim_hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands
-from support.sim_objects import holds
-from support.sim_truth import TruthError
+from support.sim.attribution import QUEUE
+from support.sim.endings import unsettled
+from support.sim.hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands
+from support.sim.history import History, as_a_process_of_ours
+from support.sim.objects import holds
+from support.sim.truth import TruthError
 
 
 def waiting_and_let_go(history: History) -> None:

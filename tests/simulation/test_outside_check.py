@@ -16,12 +16,12 @@ from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey
 from gatelift_kube.writes import Delete, Patch, PatchKind, WriteFailed
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
-from support.history import History, as_a_process_of_ours
-from support.sim_attribution import Work
-from support.sim_cluster import TEAM, Doc
-from support.sim_crowds import Crowds
-from support.sim_disasters import home_put_back
-from support.sim_truth import TruthError
+from support.sim.attribution import Work
+from support.sim.cluster import TEAM, Doc
+from support.sim.crowds import Crowds
+from support.sim.disasters import home_put_back
+from support.sim.history import History, as_a_process_of_ours
+from support.sim.truth import TruthError
 
 JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", "gatelift_wire")
 NEVER = "2026-01-01T00:00:00Z"

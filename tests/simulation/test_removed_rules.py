@@ -16,8 +16,8 @@ from gatelift.core.state.core import Core
 from gatelift_agent.core import draining, orphans, starting
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
-from support.sim_truth import TruthError
-from support.sim_world import PLANS, SIEGE, Plan, SimWorld
+from support.sim.truth import TruthError
+from support.sim.world import PLANS, SIEGE, Plan, SimWorld
 
 TRIES = 40
 """Seeds that a removed rule may hide in; most are missed in the first ten."""

@@ -1,4 +1,4 @@
-"""What people are shown in the end is what the engine has (`support.sim_shown`): the check notices when it is not."""
+"""What people are shown in the end is what the engine has (`support.sim.shown`): the check notices when it is not."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gatelift_admission.entries.entry import Phase
 from gatelift_admission.feed import intake as engine_intake
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
 from gatelift_wire.keys import PlacementKey
-from support.sim_faults import Faults
-from support.sim_truth import TruthError
-from support.sim_world import PLANS, Plan, SimWorld
+from support.sim.faults import Faults
+from support.sim.truth import TruthError
+from support.sim.world import PLANS, Plan, SimWorld
 
 TRIES = 120
 """Seeds that a defect may hide in; most are noticed in the first five, one of what comes late in every twentieth."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.sim_faults import Faults
-from support.sim_world import LONG, Plan, SimWorld
+from support.sim.faults import Faults
+from support.sim.world import LONG, Plan, SimWorld
 
 SEEDS = 60
 """Runs of `make test`: some fifteen seconds of CPU; `make simulate` is for the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from support.walks import CORE, Walker, live
+from support.sim.walks import CORE, Walker, live
 
 
 def test_rm_2_no_call_goes_back_into_a_room_that_waits_for_its_answer() -> None:

@@ -9,9 +9,9 @@ import pytest
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Create, Patch, PatchKind
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from support.sim_faults import Faults
-from support.sim_port import ApiPort
-from support.sim_world import Plan, SimWorld
+from support.sim.faults import Faults
+from support.sim.port import ApiPort
+from support.sim.world import Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, workloads=0)
 """Nobody but the test does anything, and nothing breaks."""

@@ -18,8 +18,8 @@ from gatelift_kube.client import Client, Selection
 from gatelift_kube.errors import GoneError, KubeError
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from gatelift_kube.tasks import spawn
-from support.sim_account import Account, AccountError
-from support.sim_attribution import LOCAL
+from support.sim.account import Account, AccountError
+from support.sim.attribution import LOCAL
 
 BEARS_SECONDS = 30.0
 """Far above what a watch is late on a busy machine, and below what any of these runs lasts."""

@@ -1,0 +1,59 @@
+"""Nobody's pod is deleted unasked: at home a run is ended by deleting the user's own object, and that is his work.
+
+Judged from the store of the management cluster alone. A pod of a queue that no controller made is deleted by a process
+of ours only when its Workload says why: evicted, deactivated, finished or being deleted, or when it has none any more.
+Who takes the queue's name or Kueue's mark off a pod has taken it out of its queue, which is asking for that.
+"""
+
+from __future__ import annotations
+
+from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_sandbox.embedded.watches import Change
+from support.sim.attribution import MANAGED, QUEUE, Doc
+from support.sim.objects import TruthError, holds
+from support.sim.truth import Cluster
+
+REASONS = ("Evicted", "Finished")
+
+
+class Asked:
+    """Follows one management cluster."""
+
+    def __init__(self, home: Cluster) -> None:
+        self._home = home
+        self._workloads: dict[str, Doc] = {}  # UID of the owner -> its Workload
+        self._owners: dict[str, set[str]] = {}  # UID of a Workload -> whoever was its owner, whatever it says now
+        self._edited: set[str] = set()  # owners of Workloads that a person has written to
+        self._gone: set[str] = set()  # pods that are being deleted, whoever began
+        home.store.listen(self._changed)
+
+    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+        if storage == (WORKLOAD.group, WORKLOAD.plural):
+            self._workload(change.after.view(), removed=change.removed)
+        elif storage == (POD.group, POD.plural) and change.after.deleting:
+            self._deleted(change.after.view())
+
+    def _workload(self, document: Doc, *, removed: bool) -> None:
+        owners = self._owners.setdefault(document["metadata"]["uid"], set())
+        owners |= {owner["uid"] for owner in document["metadata"].get("ownerReferences", [])}
+        if self._home.by_hand or self._home.restoring:
+            self._edited |= owners
+        for owner in owners:
+            if not removed:
+                self._workloads[owner] = document
+            elif self._workloads.get(owner, document)["metadata"]["uid"] == document["metadata"]["uid"]:
+                self._workloads.pop(owner, None)
+
+    def _deleted(self, document: Doc) -> None:
+        meta = document["metadata"]
+        if meta["uid"] in self._gone:
+            return
+        self._gone.add(meta["uid"])
+        if self._home.by_hand or self._home.restoring or not {QUEUE, MANAGED} <= meta.get("labels", {}).keys():
+            return
+        workload = self._workloads.get(meta["uid"])
+        if workload is None or meta["uid"] in self._edited or meta.get("ownerReferences"):
+            return
+        asked = "deletionTimestamp" in workload["metadata"] or not workload["spec"].get("active", True)
+        if not asked and not any(holds(workload, reason) for reason in REASONS):
+            raise TruthError(f"pod {meta['name']} of a user is deleted, and nobody has asked for that")
