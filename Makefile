@@ -59,13 +59,13 @@ test: setup ## Everything that needs no external program, a few minutes
 
 simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000 GATELIFT_SECONDS=3600 GATELIFT_TWIN_RUNS=50000 GATELIFT_FUZZ_CASES=200000 GATELIFT_SETTLING_RUNS=6000)
 	$(call say,Simulated installations$(,) as many as GATELIFT_RUNS says)
-	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.sim_many --first $${GATELIFT_FIRST_SEED:-0} --histories $${GATELIFT_RUNS:-1000} --seconds $${GATELIFT_SECONDS:-0}
+	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.sim.many --first $${GATELIFT_FIRST_SEED:-0} --histories $${GATELIFT_RUNS:-1000} --seconds $${GATELIFT_SECONDS:-0}
 	$(call say,Hostile values through both cores$(,) as many cases as GATELIFT_FUZZ_CASES says)
-	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.fuzz_many --first $${GATELIFT_FIRST_SEED:-0} --cases $${GATELIFT_FUZZ_CASES:-200000}
+	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.fuzz.many --first $${GATELIFT_FIRST_SEED:-0} --cases $${GATELIFT_FUZZ_CASES:-200000}
 	$(call say,Admission decided twice$(,) as many instances as GATELIFT_TWIN_RUNS says)
 	GATELIFT_TWIN_RUNS=$${GATELIFT_TWIN_RUNS:-50000} $(BIN)/python -m pytest -n auto tests/admission/test_twin.py $(TEST_ARGS)
 	$(call say,Preemption comes to rest$(,) as many instances as GATELIFT_SETTLING_RUNS says)
-	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.settle_many --first $${GATELIFT_SETTLING_SEED:-10000} --instances $${GATELIFT_SETTLING_RUNS:-6000}
+	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.twin.settle_many --first $${GATELIFT_SETTLING_SEED:-10000} --instances $${GATELIFT_SETTLING_RUNS:-6000}
 
 mutants: setup ## Takes safety conditions out, one at a time: a test must notice (MUTANTS_ARGS="--random 10 --seed 7" or "--only ID")
 	$(call say,Safety conditions taken out$(,) one at a time)

@@ -12,7 +12,8 @@ import pytest_asyncio
 from gatelift_sandbox import build
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.kind import require_engine
-from support.e2e import log_tails, world
+from support.e2e import log_tails
+from support.e2e import world as e2e_world
 from support.e2e.tidy import tidy
 from support.e2e.world import REQUIRED, World
 
@@ -85,11 +86,11 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     if why and not REQUIRED:
         pytest.skip(f"no control planes here: {why}")
     folder = Path(tmp_path_factory.mktemp("e2e"))
-    made = await world.make(PROVIDER, folder)
+    made = await e2e_world.make(PROVIDER, folder)
     try:
         yield made
     finally:
-        await world.end(made)
+        await e2e_world.end(made)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e import world
+from support.e2e import world as e2e_world
 from support.e2e.world import MODULE_SECONDS, PROVIDER_ENVIRONMENT, REQUIRED, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
@@ -26,11 +26,11 @@ async def kueue_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
     if not CRDS:
         pytest.skip("GATELIFT_KUEUE_CRDS names no folder with Kueue's CRDs")
     folder = Path(tmp_path_factory.mktemp("kueue-crds"))
-    made = await world.make(os.environ.get(PROVIDER_ENVIRONMENT) or "local", folder, crds=Path(CRDS))
+    made = await e2e_world.make(os.environ.get(PROVIDER_ENVIRONMENT) or "local", folder, crds=Path(CRDS))
     try:
         yield made
     finally:
-        await world.end(made)
+        await e2e_world.end(made)
 
 
 async def test_a_pod_travels_ends_and_is_dispatched_again_on_kueues_own_crds(kueue_world: World) -> None:

@@ -17,7 +17,7 @@ from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, SYSTEM
 from gatelift_sandbox.processes import LocalProvider
-from support.e2e import world
+from support.e2e import world as e2e_world
 from support.e2e.world import MODULE_SECONDS, WORKERS, World
 from support.e2e.world import REQUIRED as _REQUIRED
 
@@ -45,11 +45,11 @@ async def own(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     why = await missing()
     if why and not _REQUIRED:
         pytest.skip(f"no control planes here: {why}")
-    made = await world.make("local", Path(tmp_path_factory.mktemp("recovery")))
+    made = await e2e_world.make("local", Path(tmp_path_factory.mktemp("recovery")))
     try:
         yield made
     finally:
-        await world.end(made)
+        await e2e_world.end(made)
 
 
 FENCED = "gatelift cluster fenced NAME"

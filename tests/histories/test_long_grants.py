@@ -10,7 +10,7 @@ from gatelift.config import Configuration
 from gatelift_agent.core.events import StreamClosed
 from gatelift_kube.resources import POD, WORKER_CLUSTER
 from support.manager.builders import a_pod
-from support.sim import manager
+from support.sim import manager as sim_manager
 from support.sim.cluster import TEAM
 from support.sim.history import History
 from support.sim.switchboard import KEY_DIGEST
@@ -32,7 +32,7 @@ def test_hd_261_a_right_to_start_outlives_no_word_though_its_record_is_made_anew
 ) -> None:
     """HD-261: the next leader counted with the default, a person truly said fenced, and the agent let it go as well."""
     settings: dict[str, Any] = {"gatelift": {"leases": {"lostAfter": lost_after}}}
-    monkeypatch.setattr(manager, "Configuration", lambda: Configuration.model_validate(settings))
+    monkeypatch.setattr(sim_manager, "Configuration", lambda: Configuration.model_validate(settings))
     history = History(shown=False)
     settings.clear()  # the managers that come later have the default: 60 s
     history.edit("home", WORKER_CLUSTER, "b", {"spec": {"cordoned": True}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.config import Configuration
-from support.sim import manager
+from support.sim import manager as sim_manager
 from support.sim.history import History
 from support.sim.world import WORKERS
 
@@ -14,7 +14,7 @@ READY = {"waitForPodsReady": {"enable": True, "timeout": "60s", "blockAdmission"
 
 @pytest.fixture
 def history(monkeypatch: pytest.MonkeyPatch) -> History:
-    monkeypatch.setattr(manager, "Configuration", lambda: Configuration.model_validate(READY))
+    monkeypatch.setattr(sim_manager, "Configuration", lambda: Configuration.model_validate(READY))
     return History(shown=False)
 
 

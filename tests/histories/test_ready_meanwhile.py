@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.config import Configuration
 from gatelift_kube.resources import POD
-from support.sim import manager
+from support.sim import manager as sim_manager
 from support.sim.history import History
 from support.sim.world import WORKERS
 
@@ -15,7 +15,7 @@ READY = {"waitForPodsReady": {"enable": True, "timeout": "120s"}}
 
 def placed(monkeypatch: pytest.MonkeyPatch) -> tuple[History, str]:
     """Return a pod that is placed on a worker and not ready, since its node is not there yet, and where."""
-    monkeypatch.setattr(manager, "Configuration", lambda: Configuration.model_validate(READY))
+    monkeypatch.setattr(sim_manager, "Configuration", lambda: Configuration.model_validate(READY))
     history = History(shown=False)
     for name in WORKERS:
         history.workers[name].cut_node(f"{name}-node", lost=True)

@@ -25,12 +25,10 @@ from support.sim.truth import TruthError
 
 JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", "gatelift_wire")
 NEVER = "2026-01-01T00:00:00Z"
-_IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
+_IMPORT = "import sys, support.sim.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
 
 
-@pytest.mark.parametrize(
-    "module", ["sim_truth", "sim_attribution", "sim_account", "sim_asked", "sim_objects", "sim_crowds", "sim_charges"]
-)
+@pytest.mark.parametrize("module", ["truth", "attribution", "account", "asked", "objects", "crowds", "charges"])
 def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
     tests = Path(__file__).parent.parent
     done = subprocess.run(  # noqa: S603 (our own interpreter and program)

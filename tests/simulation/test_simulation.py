@@ -25,7 +25,7 @@ SEED = os.environ.get("GATELIFT_SEED", "")
 
 _PRINT_DIGEST = """
 import sys
-from support.sim_world import SimWorld
+from support.sim.world import SimWorld
 print(SimWorld(int(sys.argv[1])).run().time.digest)
 """
 

@@ -1,1 +1,1 @@
-"""Real processes on real API servers: the installation that the scenarios of `tests/e2e` share, and what they read of it."""
+"""Real processes on real API servers: the installation that the scenarios of `tests/e2e` share, and what it says."""

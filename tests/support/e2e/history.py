@@ -1,7 +1,7 @@
 """What Workloads have shown, version by version, for what is true for a moment only.
 
 Whoever looks every tenth of a second misses what is overwritten sooner, and on a busy machine nobody looks for seconds.
-A watch brings each version that was written, so what was shown can be asked for afterwards. Neighbour: `e2e_world`.
+A watch brings each version that was written, so what was shown can be asked for afterwards. Neighbour: `world`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The queues that all end-to-end scenarios share; those of `e2e_admission` come on top."""
+"""The queues that all end-to-end scenarios share; those of `admission` come on top."""
 
 from __future__ import annotations
 

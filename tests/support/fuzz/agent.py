@@ -1,6 +1,6 @@
 """One hostile tenant beside honest ones, on a worker's agent: his objects there, and what a manager says of his work.
 
-As `fuzz_manager`: the honest live the same history twice. Nothing leaves `handle`; what is honest is made, runs, is
+As `manager`: the honest live the same history twice. Nothing leaves `handle`; what is honest is made, runs, is
 reported and forgotten alike; and what was set aside is named.
 """
 

@@ -1,8 +1,8 @@
 """What people are shown of queues against what the manager's engine has, once nothing is under way.
 
 An object is still when the manager knows its newest version, and no request for it is out and nothing will look at it
-again: what it then shows wrongly it shows for ever. Neighbours: `sim_shown` asks once a simulated second,
-`manager_world` after each advance of a unit test's time.
+again: what it then shows wrongly it shows for ever. Neighbours: `sim.shown` asks once a simulated second,
+`world` after each advance of a unit test's time.
 """
 
 from __future__ import annotations

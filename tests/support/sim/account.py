@@ -116,7 +116,7 @@ class Account:
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
         page.ghost_before = page.ghost
-        self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `sim_truth` judges
+        self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `truth` judges
 
     def object(
         self, cluster: str, kind: str, document: Doc, now: float, *, removed: bool = False, by_hand: bool = False

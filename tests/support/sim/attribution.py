@@ -2,7 +2,7 @@
 
 Labels and Workloads may be edited, deleted, made anew or restored while a container runs on. So they are asked once, at
 the write that brings an object: whose it is then, it stays. One kind, namespace and name is one work, for its user made
-it anew under that name to have it in the place of the one before. Knows no core and no kind, as `sim_truth` does.
+it anew under that name to have it in the place of the one before. Knows no core and no kind, as `truth` does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Containers under one Job, counted where they run: never more at once than its spec has ever allowed.
 
 Those of pods that are gone by force or were taken off their Job are left out, and of a Job that does not wait for them
-those that are being deleted: Kubernetes makes others for them at once, and `sim_account` asks who is charged for both.
+those that are being deleted: Kubernetes makes others for them at once, and `account` asks who is charged for both.
 Knows no core and no kind.
 """
 

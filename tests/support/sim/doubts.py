@@ -49,7 +49,7 @@ def settle(world: SimWorld, name: str) -> bool:
 def has_yet_to_end(world: SimWorld, name: str) -> bool:
     """Say whether a person has said that nothing of before runs on a cluster, and the record still has such a run.
 
-    The record lets go of it by that word alone. Once it has, what a backup brings back is nobody's (`sim_truth`).
+    The record lets go of it by that word alone. Once it has, what a backup brings back is nobody's (`truth`).
     """
     status = status_of(world, name)
     doubted = max(status.get(each, 0) for each in DOUBTS)

@@ -1,7 +1,7 @@
 """What has to be when all is calm again: everything finished or running where its record says, and later nothing left.
 
 Asked of a world, of the outside check, and at the very end of the cores, which then must remember nothing. Neighbours:
-`sim_world` asks, `sim_truth` knows what may run.
+`world` asks, `truth` knows what may run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 900.0
 """What workers keep for so long is still there when users delete everything; where that cannot be told it goes before
-the world is given up (`sim_world.CALM_SECONDS_MAX`)."""
+the world is given up (`world.CALM_SECONDS_MAX`)."""
 REPORT = "gatelift.dev/report"
 
 

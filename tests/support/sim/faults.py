@@ -25,7 +25,7 @@ class Faults:
     write_late: float = 0.0
     """The answer is `unknown` at once, and the write lands after it."""
     write_after: float = 0.0
-    """A write lands after its time limit, up to `sim_port.AFTER_SECONDS_MAX` after everybody has given it up."""
+    """A write lands after its time limit, up to `port.AFTER_SECONDS_MAX` after everybody has given it up."""
     answer_refused: float = 0.0
     """A write is answered 403, 409, 422, 429 or 500, by no fault of its own."""
     watch_lag: float = 0.0

@@ -1,7 +1,7 @@
 """A scripted history on the real cores: a quiet simulated installation in which only the script does anything.
 
 `History()` is connected and at rest. What it does returns at once; `passes` and `until` let time go on. The outside
-check (`sim_truth`) judges each write on the way: two runs of one object raise TruthError by themselves, so a script
+check (`truth`) judges each write on the way: two runs of one object raise TruthError by themselves, so a script
 that ends has had no overlap.
 
     history = History()

@@ -3,7 +3,7 @@
 All objects that are still are checked once a second, and at the end every one has to become still. Queues: counts,
 usage and Active against the engine's figures. Workloads: QuotaReserved, Admitted and Finished against the engine's
 phase, why they wait against what it has to say, quota against its charge. Neighbours: `shown` says what is still,
-`sim_truth` believes no core.
+`truth` believes no core.
 """
 
 from __future__ import annotations

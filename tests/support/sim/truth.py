@@ -1,6 +1,6 @@
 """What is true in a simulated world, read from the stores and from what containers run: the outside check of design 7.
 
-It believes no core, and whose a run is it has from `sim_attribution`, never from a label of later. After every write
+It believes no core, and whose a run is it has from `attribution`, never from a label of later. After every write
 and every start or stop of a container: no two runs of one user's object, whatever their Workloads are; what is lifted
 stands in the record with its epoch and cluster, and is charged; epochs only grow; each epoch is charged and released
 once; what is finished stays so; no queue admits more than it has. What a person does by hand around everything is no

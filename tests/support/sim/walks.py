@@ -4,8 +4,8 @@ A scripted history is lived with both real cores: pods and a Job are made, place
 is deleted. Of each kind of event the one that entered most is told. A call goes *back* where it enters a room that
 already waits for an answer further out: machine -> works -> told -> works.
 
-Run: `python -m support.sim.walks`, or with `--rooms FOLDER` the rooms of another tree's core: a file belongs where the file
-of its name lies there, so that a tree before a move can be compared with one after it.
+Run: `python -m support.sim.walks`, or with `--rooms FOLDER` the rooms of another tree's core: a file belongs where the
+file of its name lies there, so that a tree before a move can be compared with one after it.
 """
 
 from __future__ import annotations

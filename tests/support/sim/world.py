@@ -74,7 +74,7 @@ class Plan:
     faults: Faults | None = None
     workers: tuple[str, ...] = WORKERS
     attacks: tuple[str, ...] = ()
-    """What else is done to it (`sim_attacks`); a seed without a plan draws."""
+    """What else is done to it (`attacks`); a seed without a plan draws."""
     attack_every: float = 20.0
     keep: KeepFinished = field(default_factory=KeepFinished)
     """What workers keep of what has ended, to be looked at; a seed without a plan, and a long one, says it itself."""

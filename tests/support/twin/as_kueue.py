@@ -1,7 +1,7 @@
 """Plays a case on the literal twin alone, as Kueue would decide it: without what decision 14 has chosen otherwise.
 
 Kueue runs cycle after cycle, also while nothing happens, and a release wakes all of its tree. So the caller says how
-many cycles run before the next event. Neighbours: `twin_play` holds the twin and the engine in step, and lets the twin
+many cycles run before the next event. Neighbours: `play` holds the twin and the engine in step, and lets the twin
 take over what decision 14 lists; `settling` plays the engine with the shipped settings.
 """
 

@@ -1,10 +1,10 @@
 """Feeds the fast engine and the twin the objects and events of one case, as an API server would hold them.
 
-The steps are those of `support.twin.admission_cases`, and: {confirm: w} (its reservation is written), {drain} (all that have
+The steps are those of `admission_cases`, and: {confirm: w} (its reservation is written), {drain} (all that have
 to stop have stopped), {change: [queue, fields]}, {stop_local: [queue, policy]}, {priority: [w, value]} (set to it),
 {reclaim: [w, n]} (n pods of each pod set need no quota any more), {check: [w, state]} (of a check of a waiting one),
 {reach: [w, true]} (it cannot be stopped from now on; false: it can again).
-Neighbour: `twin_play` plays the steps and compares.
+Neighbour: `play` plays the steps and compares.
 """
 
 from __future__ import annotations

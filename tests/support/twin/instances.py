@@ -1,4 +1,4 @@
-"""Random instances for the twin, from a seed alone, in the form of `support.twin.admission_cases`; and their shrinking."""
+"""Random instances for the twin, from a seed alone, in the form of `admission_cases`; and their shrinking."""
 
 from __future__ import annotations
 

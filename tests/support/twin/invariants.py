@@ -1,6 +1,6 @@
 """What has to be true of the fast engine whatever it decides (reference 5.2): quota, places, victims, order.
 
-Each function returns what is broken in words, and nothing where all is well. Neighbour: `twin_play`, which asks after
+Each function returns what is broken in words, and nothing where all is well. Neighbour: `play`, which asks after
 each cycle, at each nomination and at each reservation.
 """
 

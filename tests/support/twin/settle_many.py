@@ -1,4 +1,4 @@
-"""Random instances with the shipped settings, let come to rest: `make simulate`, or `python -m support.twin.settle_many`.
+"""Random instances with the shipped settings, let come to rest: `make simulate`, or `-m support.twin.settle_many`.
 
 Prints how many instances and of which seeds, the highest number of rounds of leaving until one was at rest, the highest
 number of preemptions of one workload between two events from outside, and the seeds of both. A line for each seed that

@@ -1,7 +1,7 @@
 """Plays random instances on the engine with the shipped settings, and lets them come to rest after the last event.
 
 What follows from a decision is no event from outside: reservations are written, who was asked to leave stops and waits
-again, and time goes on. Neighbours: `twin_instances` makes instances, `twin_feed` feeds objects and events.
+again, and time goes on. Neighbours: `instances` makes instances, `feed` feeds objects and events.
 """
 
 from __future__ import annotations
