@@ -19,7 +19,7 @@ from testcontainers.core.image import DockerImage
 
 from gatelift_sandbox.errors import MissingToolError, SandboxError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 IMAGE = "gatelift.test/gatelift:e2e"
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "gcc", "libc6-dev", "python3", "python3-dev", "python3-venv")

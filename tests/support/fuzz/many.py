@@ -22,7 +22,7 @@ from support.fuzz import agent, manager
 CASES = 100
 """Of one seed and core; a manager and an agent are started anew behind them."""
 CORES = {"manager": manager.live, "agent": agent.live}
-TREE = Path(__file__).parents[2]
+TREE = Path(__file__).parents[3]
 SOURCES = ("manager", "worker_agent", "kinds", "kube", "protos", "admission")
 KEY = re.compile(r'"((?:gatelift\.dev|[a-z-]*\.?kueue\.x-k8s\.io)/[a-z0-9-]+)"')
 NO_MARKS = frozenset({"kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1", "gatelift.dev/v1alpha1"})

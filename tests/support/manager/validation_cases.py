@@ -12,7 +12,7 @@ import yaml
 from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
 Json = dict[str, Any]
-FILE = Path(__file__).parents[1] / "webhooks" / "validation_cases.yaml"
+FILE = Path(__file__).parents[2] / "webhooks" / "validation_cases.yaml"
 KINDS = {one.kind: one for one in (CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD)}
 NAMESPACE = "default"
 

@@ -16,7 +16,7 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import Create, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_sandbox.embedded.schema import Schema, prune, validate
 
-CRD = Path(__file__).parents[2] / "deploy" / "crds" / "gatelift.dev_workerclusters.yaml"
+CRD = Path(__file__).parents[3] / "deploy" / "crds" / "gatelift.dev_workerclusters.yaml"
 BYTES_MAX = 512 * 1024
 """A third of what an API server takes: it keeps beside a status who wrote each part of it."""
 

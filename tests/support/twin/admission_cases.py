@@ -70,7 +70,7 @@ from gatelift_kube.objects.kueue import (
 from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta
 from support.twin.admission_objects import cluster_queue, flavor, local_queue, pod_set, rest, workload
 
-CASES = Path(__file__).parent.parent / "admission" / "cases"
+CASES = Path(__file__).parents[2] / "admission" / "cases"
 Case = dict[str, Any]
 STRATEGIES = {
     "both": (FINAL_SHARE, INITIAL_SHARE),
