@@ -32,7 +32,7 @@ from bench.admission_core import ADMITTED, drain, fill
 from bench.admission_play import EVICTION_S, Play
 from bench.generator import BASELINE, LARGE_SCALE, Load
 from gatelift_admission.engine import is_compiled
-from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, EngineSettings
 from gatelift_kube import collector
 
 PERIODS = (0.05, 0.2, 0.5, 1.0)
@@ -66,7 +66,7 @@ def loop_turn() -> float:
 def figures(
     load: Load,
     runs: int,
-    settings: Settings,
+    settings: EngineSettings,
     jitter: float = 0.0,
     write: float = 0.0,
     lags: tuple[float, float] = (0.0, 0.0),
@@ -110,7 +110,7 @@ def shown(found: dict[str, float]) -> str:
 def sweep(write: float) -> Iterator[tuple[str, float]]:
     """Yield makespan and preemptions of the baseline by settings, with writes of `write` seconds each; print them."""
     unlimited = replace(BASELINE, nominal=UNLIMITED)
-    floor = Play(unlimited, Settings(), write_seconds=write).play()
+    floor = Play(unlimited, EngineSettings(), write_seconds=write).play()
     print(f"writes of {write * 1e3:g} ms each: {floor:.1f} s without any limit of quota", flush=True)
     cases = [(period, most, PREEMPTION_PATIENCE) for most, period in itertools.product(MOST, PERIODS)]
     cases += [(WAKE_PERIOD, WAKE_PERIOD_MAX, patience) for patience in PATIENCES if patience != PREEMPTION_PATIENCE]
@@ -142,9 +142,9 @@ def pace(period: float, most: float, patience: float) -> Iterator[tuple[str, flo
 
 def settings_of(
     period: float = WAKE_PERIOD, most: float = WAKE_PERIOD_MAX, patience: float = PREEMPTION_PATIENCE
-) -> Settings:
+) -> EngineSettings:
     """Return the engine's settings, as they ship unless said otherwise."""
-    return Settings(wake_period=period, wake_period_max=most, preemption_patience=patience)
+    return EngineSettings(wake_period=period, wake_period_max=most, preemption_patience=patience)
 
 
 def growth(runs: int) -> Iterator[tuple[str, float]]:

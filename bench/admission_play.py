@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from bench.generator import FLAVOR, Arrival, Kind, Load, cluster_queues, sets_of, workload_spec
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Preempt, Reserve, Settings
+from gatelift_admission.values.model import EngineSettings, Preempt, Reserve
 from gatelift_kube.objects.kueue import LocalQueue, LocalQueueSpec, ResourceFlavor, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition, ObjectMeta
 
@@ -55,7 +55,7 @@ class Play:
     """One load under way."""
 
     load: Load
-    settings: Settings
+    settings: EngineSettings
     jitter: float = 0.0
     write_seconds: float = 0.0
     lag: float = 0.0

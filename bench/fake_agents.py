@@ -21,7 +21,7 @@ from gatelift_agent.adapters.manager_client import ManagerClient
 from gatelift_agent.adapters.targets import Target
 from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import FlavorCapacity, Settings
+from gatelift_agent.core.settings import AgentSettings, FlavorCapacity
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.clock import boottime
 from gatelift_kube.machine_loop import MachineLoop
@@ -61,7 +61,7 @@ class FakeAgent:
             return identity
 
         machine = Machine(
-            Settings(
+            AgentSettings(
                 instance=own.cluster,
                 capacity=(FlavorCapacity(flavor=plan.flavor, resource="cpu", nominal=plan.cpu_millis),),
             )

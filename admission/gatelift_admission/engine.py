@@ -34,7 +34,7 @@ from gatelift_admission.told.explain import Explanation, Position
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.told.telling import bypass, overdue, stop_of, tell_all
 from gatelift_admission.values.amounts import QuantityError, to_quantity
-from gatelift_admission.values.model import CycleResult, Decision, Settings
+from gatelift_admission.values.model import CycleResult, Decision, EngineSettings
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -65,9 +65,9 @@ class Engine:
 
     __slots__ = ("_cycle", "state")
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: EngineSettings | None = None) -> None:
         """Start with nothing known."""
-        self.state = State(settings=settings or Settings())
+        self.state = State(settings=settings or EngineSettings())
         self.state.holders.by_creation = self.state.settings.by_creation
         self.state.holders.priority_boost = self.state.settings.priority_boost
         self._cycle = Cycle(self.state)

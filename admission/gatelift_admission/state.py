@@ -35,7 +35,7 @@ from gatelift_admission.queues.models import (
 from gatelift_admission.queues.stale import Stale, grows_old
 from gatelift_admission.quota import adrift
 from gatelift_admission.quota.tree import Node, NodeSpec, Tree
-from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
+from gatelift_admission.values.model import Amounts, Cell, EngineSettings, Fault, Usage
 from gatelift_admission.waking.equals import PendingClass
 from gatelift_admission.waking.keeping import Kept
 from gatelift_admission.waking.timing import Band, Wakes
@@ -56,7 +56,7 @@ class Member(NamedTuple):
 class State:
     """Everything known. `engine` and `cycle` are its only users."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     now: float = 0.0
     unix_offset: float = 0.0
     """Unix time less the engine's monotonic time, for timestamps of API objects."""

@@ -14,7 +14,7 @@ from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
     KindError,
-    Outcome,
+    ObjectEnd,
     Part,
     PatchStep,
     Placing,
@@ -97,11 +97,11 @@ class BareKind:
         """Return nothing: nothing of it runs anywhere."""
         return ""
 
-    def outcome(self, obj: Workload) -> Outcome | None:
+    def outcome(self, obj: Workload) -> ObjectEnd | None:
         """Return what its condition Finished says."""
         for condition in obj.status.conditions:
             if condition.type == "Finished" and condition.status == "True":
-                return Outcome(succeeded=condition.reason != "Failed", message=condition.message)
+                return ObjectEnd(succeeded=condition.reason != "Failed", message=condition.message)
         return None
 
     def pods_ready(self, obj: Workload) -> bool:
@@ -120,7 +120,7 @@ class BareKind:
         """Return nothing: nobody reports on it."""
         return None
 
-    def end_patch(self, obj: Workload, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+    def end_patch(self, obj: Workload, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return nothing: its end is its own condition."""
         return None
 

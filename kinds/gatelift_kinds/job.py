@@ -26,7 +26,7 @@ from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
-    Outcome,
+    ObjectEnd,
     Part,
     PatchStep,
     Placing,
@@ -140,11 +140,11 @@ class JobKind:
         """Return that it finds its pods by labels of its user's, or that they would wait at our gate for ever."""
         return job_selector.why_not(obj) or job_template.why_not(obj)
 
-    def outcome(self, obj: Job) -> Outcome | None:
+    def outcome(self, obj: Job) -> ObjectEnd | None:
         """Return the word of the condition Complete or Failed."""
         for condition in obj.status.conditions:
             if condition.status == "True" and condition.type in {"Complete", "Failed"}:
-                return Outcome(succeeded=condition.type == "Complete", message=condition.message)
+                return ObjectEnd(succeeded=condition.type == "Complete", message=condition.message)
         return None
 
     def pods_ready(self, obj: Job) -> bool:
@@ -197,7 +197,7 @@ class JobKind:
         """Return nothing: a Job has no condition for it, its Workload says it."""
         return None
 
-    def end_patch(self, obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+    def end_patch(self, obj: Job, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return the conditions that end a Job; None while the user's Job is still suspended, or is over."""
         if self.suspended(obj) or self.outcome(obj) is not None:
             return None

@@ -7,7 +7,7 @@ start time changes only while the Job is suspended, a finished Job stays so. Wha
 from __future__ import annotations
 
 from gatelift_kinds import shown_status
-from gatelift_kinds.kind import Outcome
+from gatelift_kinds.kind import ObjectEnd
 from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch, stop_mark
 from gatelift_kube.objects.batch import Job
 from gatelift_wire.keys import PlacementKey
@@ -53,7 +53,7 @@ def _shown(conditions: list[Json]) -> list[Json]:
     return [one for one in conditions if one.get("type") not in hidden]
 
 
-def ended(obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+def ended(obj: Job, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
     """Return the patch of `/status` that says the end and that no pod is left, and nothing else; counters stay."""
     old = status_of(raw)
     new: Json = {key: value for key, value in old.items() if key not in ("active", "ready", "terminating")}

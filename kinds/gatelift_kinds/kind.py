@@ -124,7 +124,7 @@ class UserChange(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ObjectEnd:
     """The work came to its own end. `reason` is that of the Workload's condition Finished."""
 
     succeeded: bool
@@ -216,7 +216,7 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
-    def outcome(self, obj: UserT_contra) -> Outcome | None:
+    def outcome(self, obj: UserT_contra) -> ObjectEnd | None:
         """Return how the object ended by its own status, None while it has not."""
         ...
 
@@ -254,7 +254,7 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
-    def end_patch(self, obj: UserT_contra, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+    def end_patch(self, obj: UserT_contra, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return the smallest patch of the user's `/status` that shows this end; `wall` is RFC 3339.
 
         For an end whose reported status is not there, or is refused by the management API server. None when the end is

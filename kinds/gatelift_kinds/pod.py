@@ -14,7 +14,7 @@ from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
     DeleteStep,
-    Outcome,
+    ObjectEnd,
     Part,
     PatchStep,
     Placing,
@@ -163,9 +163,9 @@ class PodKind:
         """Return nothing: a pod is charged as it is."""
         return ""
 
-    def outcome(self, obj: Pod) -> Outcome | None:
+    def outcome(self, obj: Pod) -> ObjectEnd | None:
         """Return the phase's word and the status message."""
-        return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None
+        return ObjectEnd(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None
 
     def pods_ready(self, obj: Pod) -> bool:
         """Return whether it is Ready, or was when its cluster was last heard of, or has succeeded."""
@@ -240,7 +240,7 @@ class PodKind:
         meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
         return encode({"metadata": meta, "status": {"conditions": new}})
 
-    def end_patch(self, obj: Pod, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+    def end_patch(self, obj: Pod, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return phase, message and conditions of a pod that is over; what its containers showed is dropped."""
         if over(obj):
             return None

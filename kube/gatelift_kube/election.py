@@ -88,7 +88,7 @@ class Tenure:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeadStanding:
     """Whether we lead: `term` is 0 and `valid_until` in the past where we do not.
 
     `counter` is the number that stands in the Lease, `tenures` who took over, the last of them we. `warm`: this process
@@ -128,7 +128,7 @@ class Election:
         self.key = key
         self.identity = identity
         self.times = times
-        self.standing = Standing()
+        self.standing = LeadStanding()
         self._floor = floor if floor <= TERM_BELIEVED_MAX else 0
         self._lease: Lease | None = None
         self._seen_since = NEVER
@@ -263,7 +263,7 @@ class Election:
         self._counted = self._written  # in place of what it said before: that may have been edited
         self.observe(lease, now)
         self._is_older = False
-        self.standing = Standing(
+        self.standing = LeadStanding(
             lease.spec.lease_transitions or 0,
             sent_at + self.times.renew_seconds,
             counter_of(lease),
@@ -287,7 +287,7 @@ class Election:
 
     def resigned(self) -> None:
         """Lead no more, from now on."""
-        self.standing, self._went_back = Standing(), ""
+        self.standing, self._went_back = LeadStanding(), ""
 
     def body(self, step: Step, wall: float, now: float = NEVER) -> dict[str, Any]:
         """Return the document to create, or the merge patch that takes or renews, on the version last read."""

@@ -18,7 +18,7 @@ import msgspec
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic, wall
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.election import Election, ElectionTimes, Standing, Step
+from gatelift_kube.election import Election, ElectionTimes, LeadStanding, Step
 from gatelift_kube.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -280,7 +280,7 @@ class LeaderElector:
         return self._election.key
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> LeadStanding:
         """Term and end of our lease, as one value that is replaced as a whole: safe to read from any thread."""
         return self._election.standing
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from gatelift.config import Configuration
-from gatelift_admission.values.model import TEXT_REFRESH, Settings
+from gatelift_admission.values.model import TEXT_REFRESH, EngineSettings
 from gatelift_admission.values.transformations import Transformation
 
 PRIORITY_BOOST_GATE = "PriorityBoost"
 """Off unless the file says otherwise, as in Kueue."""
 
 
-def of(config: Configuration) -> Settings:
+def of(config: Configuration) -> EngineSettings:
     """Return the engine's settings."""
     admission, wait, resources = config.gatelift.admission, config.wait_for_pods_ready, config.resources
-    return Settings(
+    return EngineSettings(
         fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else (),
         excluded_prefixes=resources.exclude_resource_prefixes,
         transformations=tuple(

@@ -11,7 +11,7 @@ from gatelift.core.clusters.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift.core.state.settings import Settings
+from gatelift.core.state.settings import CoreSettings
 from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right
@@ -48,7 +48,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         enrolments=enrolments,
     )
     links.set_origin(origin)
-    settings = Settings(
+    settings = CoreSettings(
         origin=origin,
         kinds=KINDS,
         dispatch=DispatchSettings(

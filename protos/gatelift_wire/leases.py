@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gatelift_wire import limits
 
 
-class Standing(enum.Enum):
+class LeaseStanding(enum.Enum):
     """How the manager counts a cluster by its lease."""
 
     CURRENT = "current"
@@ -97,11 +97,11 @@ class ManagerLease:
         """Later than the agent's right to start, and than its last write can land (R1)."""
         return max(self.contact_at + self.lost_seconds, self.right_until)
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> LeaseStanding:
         """Say how the cluster counts at `now`."""
         if now >= self.lost_at:
-            return Standing.LOST
-        return Standing.SUSPECT if now >= self.suspect_at else Standing.CURRENT
+            return LeaseStanding.LOST
+        return LeaseStanding.SUSPECT if now >= self.suspect_at else LeaseStanding.CURRENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import ClassVar, get_args
 from gatelift_wire import limits, speakers
 from gatelift_wire.inventory import InventoryChunk, InventoryEntry, InventoryRequest
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PlacementKey
-from gatelift_wire.leases import UNCOUNTED, ManagerLease, Sealed, Standing, start_right_seconds
+from gatelift_wire.leases import UNCOUNTED, LeaseStanding, ManagerLease, Sealed, start_right_seconds
 from gatelift_wire.messages import Close, Control, CreditGrant, Frame, Hello, LeaseGranted, LeaseRenew, Report, Welcome
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
@@ -98,7 +98,7 @@ class ManagerSession(SessionCore):
         self._waiting: dict[int, float] = {}
         self._hello: Hello | None = None
         self._lease: ManagerLease | None = None
-        self._standing_told = Standing.CURRENT
+        self._standing_told = LeaseStanding.CURRENT
         self._renewal: tuple[float, float] | None = None
         self._collection: _Collection | None = None
         self._last_request = 0
@@ -118,7 +118,7 @@ class ManagerSession(SessionCore):
         self._leading = True
         fresh = ManagerLease(contact_at=now, suspect_seconds=self._suspect_seconds, lost_seconds=self._lost_seconds)
         self._lease = fresh.counted(now, max(recorded_grant_seconds, limits.LEASE_SECONDS))
-        self._standing_told = Standing.CURRENT
+        self._standing_told = LeaseStanding.CURRENT
         return self._take_out()
 
     @property
@@ -256,40 +256,40 @@ class ManagerSession(SessionCore):
         length = min(self._lease_seconds if seconds is None else seconds, limits.LEASE_SECONDS_MAX)
         self._renewal = None
         self._lease = self._lease.granted(received_at, length)
-        self._standing_told = Standing.CURRENT
+        self._standing_told = LeaseStanding.CURRENT
         self._transmit((LeaseGranted(sent_at=renewed_at, seconds=length, counter=sealed.counter, seal=sealed.seal),))
         return self._take_out()
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> LeaseStanding:
         """Say how the cluster counts; a process that does not lead knows nothing and says LOST."""
-        return Standing.LOST if self._lease is None else self._lease.standing(now)
+        return LeaseStanding.LOST if self._lease is None else self._lease.standing(now)
 
     # --- lease -------------------------------------------------------------------------------------------------
 
     def _touch_lease(self, now: float) -> None:
         if self._lease is not None:
             self._lease = self._lease.touched(now)
-            self._standing_told = Standing.CURRENT
+            self._standing_told = LeaseStanding.CURRENT
 
     def _deadlines(self) -> Iterable[float | None]:
         standing_at = None
-        if self._lease is not None and self._standing_told is not Standing.LOST:
-            suspected = self._standing_told is Standing.SUSPECT
+        if self._lease is not None and self._standing_told is not LeaseStanding.LOST:
+            suspected = self._standing_told is LeaseStanding.SUSPECT
             standing_at = self._lease.lost_at if suspected else self._lease.suspect_at
         return (*super()._deadlines(), standing_at, min(self._waiting.values(), default=None))
 
     @property
     def is_lost(self) -> bool:
         """Say whether `LostReached` was the last that was told of the agent's silence."""
-        return self._standing_told is Standing.LOST
+        return self._standing_told is LeaseStanding.LOST
 
     def _expire(self, now: float) -> None:
         if self._lease is not None:
             standing = self._lease.standing(now)
-            if standing is Standing.LOST and self._standing_told is not Standing.LOST:
+            if standing is LeaseStanding.LOST and self._standing_told is not LeaseStanding.LOST:
                 self._standing_told = standing
                 self._lose(now)
-            elif standing is Standing.SUSPECT and self._standing_told is Standing.CURRENT:
+            elif standing is LeaseStanding.SUSPECT and self._standing_told is LeaseStanding.CURRENT:
                 self._standing_told = standing
                 self._out.append(SuspectReached())
         super()._expire(now)

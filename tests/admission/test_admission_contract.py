@@ -7,7 +7,7 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import Phase
-from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
+from gatelift_admission.values.model import EngineSettings, Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,
@@ -427,7 +427,7 @@ def boosted(uid: str, text: str, **more: object) -> Workload:
     [("5", True, "b"), ("-1", True, "a"), ("5", False, "a"), ("five", True, "a"), ("99999999999", True, "a")],
 )
 def test_a_boost_adds_to_the_priority_where_its_gate_is_on(text: str, gate: bool, first: str) -> None:
-    engine = Engine(Settings(priority_boost=gate))
+    engine = Engine(EngineSettings(priority_boost=gate))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
     engine.cluster_queue_changed(cluster_queue("cq", group(default={"cpu": "4"})))
@@ -439,7 +439,7 @@ def test_a_boost_adds_to_the_priority_where_its_gate_is_on(text: str, gate: bool
 
 def test_a_boost_protects_from_preemption_by_what_is_below_it() -> None:
     for gate, phase in ((True, []), (False, ["low"])):
-        engine = Engine(Settings(priority_boost=gate))
+        engine = Engine(EngineSettings(priority_boost=gate))
         engine.namespace_changed("ns", {})
         engine.flavor_changed(flavor("default"))
         queue = cluster_queue("cq", group(default={"cpu": "4"}), preemption=Preemption("LowerPriority"))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Inadmissible, Preempt, Reserve, Settings
+from gatelift_admission.values.model import EngineSettings, Inadmissible, Preempt, Reserve
 from gatelift_admission.values.transformations import Transformation
 from gatelift_admission.waking.timing import SOON
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
@@ -117,7 +117,7 @@ def test_is_34_a_request_that_no_integer_holds_is_shown_as_a_quantity(resource: 
 
 def test_quota_may_be_counted_in_what_transformations_yield() -> None:
     rule = Transformation(input="cpu", outputs={"credits": "10"}, strategy="Replace")
-    engine = Engine(Settings(transformations=(rule,)))
+    engine = Engine(EngineSettings(transformations=(rule,)))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
     engine.cluster_queue_changed(cluster_queue("cq", group(default={"credits": "25"})))
@@ -130,7 +130,7 @@ def test_quota_may_be_counted_in_what_transformations_yield() -> None:
 
 def two_queues_of_two(policy: Preemption) -> Engine:
     """Return an engine with a strict queue and another, in each of which an important one ran and two wait."""
-    engine = Engine(Settings(wake_period=1.0))
+    engine = Engine(EngineSettings(wake_period=1.0))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
     for name, strategy in (("cq", "BestEffortFIFO"), ("strict", "StrictFIFO")):
@@ -155,7 +155,7 @@ def test_quota_is_kept_from_lower_priorities_for_a_period_but_who_heads_a_queue_
 
 
 def test_equals_of_who_gave_quota_back_are_offered_it_at_once() -> None:
-    engine = cohort_engine(Settings(wake_period=1.0), "cq", cpu="2")
+    engine = cohort_engine(EngineSettings(wake_period=1.0), "cq", cpu="2")
     for name in ("a", "b"):
         engine.workload_changed(workload(name, pod_set(requests={"cpu": "2"}), priority=2, queue="cq"), 0.0)
     assert reserved(rest(engine)) == ["a"]
@@ -165,7 +165,7 @@ def test_equals_of_who_gave_quota_back_are_offered_it_at_once() -> None:
 
 
 def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
-    engine = cohort_engine(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
+    engine = cohort_engine(EngineSettings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
     for name in ("left-a", "left-b", "right-a", "right-b"):
         arrive(engine, name, 1, 0.0)
         arrive(engine, f"{name}-next", 1, 0.0, created=1)
@@ -178,7 +178,7 @@ def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
 
 
 def test_who_has_used_its_quota_up_does_not_borrow_what_another_has_yet_to_take_back() -> None:
-    engine = cohort_engine(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
+    engine = cohort_engine(EngineSettings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
     for number in range(4):
         for queue in ("left", "right"):
             arrive(engine, f"{queue}-{number}", "500m", 0.0)
@@ -192,7 +192,7 @@ def test_who_has_used_its_quota_up_does_not_borrow_what_another_has_yet_to_take_
 
 
 def test_while_newcomers_are_preempted_who_arrives_waits_for_those_worth_more_but_not_longer_than_the_limit() -> None:
-    engine = cohort_engine(Settings(wake_period=0.2, wake_period_max=1.0), "cq", cpu="2")
+    engine = cohort_engine(EngineSettings(wake_period=0.2, wake_period_max=1.0), "cq", cpu="2")
     arrive(engine, "cq-low", 1, 0.0, priority=1)
     assert reserved(rest(engine)) == ["cq-low"]
     arrive(engine, "cq-high", 2, 0.1, priority=2)
@@ -217,7 +217,7 @@ def test_nothing_is_collected_where_nobody_may_preempt() -> None:
 
 
 def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards() -> None:
-    engine = Engine(Settings(wake_period=0.1, wake_period_max=1.0))
+    engine = Engine(EngineSettings(wake_period=0.1, wake_period_max=1.0))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
     policy = Preemption(within_cluster_queue="LowerPriority")

@@ -11,7 +11,7 @@ from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import RESERVING
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.quota.tree import Tree
-from gatelift_admission.values.model import Decision, Preempt, Reserve, Settings
+from gatelift_admission.values.model import Decision, EngineSettings, Preempt, Reserve
 from gatelift_kube.objects.kueue import (
     BorrowWithinCohort,
     ClusterQueue,
@@ -283,7 +283,7 @@ def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.D
     world = build(data, preempts=True)
     period, most = data.draw(st.sampled_from(PERIODS))
     strategies = data.draw(st.sampled_from(STRATEGIES))
-    world.engine.state.settings = Settings(
+    world.engine.state.settings = EngineSettings(
         fair_sharing=strategies,
         wake_period=period,
         wake_period_max=most,

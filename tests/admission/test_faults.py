@@ -10,7 +10,7 @@ from gatelift_admission import engine as engine_module
 from gatelift_admission.engine import Engine
 from gatelift_admission.feed import places
 from gatelift_admission.rounds import cycle, reservation
-from gatelift_admission.values.model import Settings
+from gatelift_admission.values.model import EngineSettings
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 from support.twin.admission_objects import (
     cluster_queue,
@@ -69,7 +69,7 @@ def faults_of(engine: Engine, now: float) -> list[str]:
 def test_is_4_a_head_that_raises_is_set_aside_and_nobody_else_loses_his_turn(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, argument: int
 ) -> None:
-    engine = cohort_engine(Settings(), "a", "b", "c")
+    engine = cohort_engine(EngineSettings(), "a", "b", "c")
     others = ["a-one", "b-one", "c-one"]
     with monkeypatch.context() as broken:
         break_for(broken, module, name, argument, "a-bad")
@@ -90,7 +90,7 @@ def test_is_4_a_head_that_raises_is_set_aside_and_nobody_else_loses_his_turn(
 
 @pytest.mark.interpreted
 def test_is_4_a_reservation_of_which_nobody_was_told_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = cohort_engine(Settings(), "a", cpu="4")
+    engine = cohort_engine(EngineSettings(), "a", cpu="4")
     with monkeypatch.context() as broken:
         broken.setattr(reservation, "decision", _raises)
         arrive(engine, "a-bad", 4, 1.0)
@@ -102,7 +102,7 @@ def test_is_4_a_reservation_of_which_nobody_was_told_is_taken_back(monkeypatch: 
 
 @pytest.mark.interpreted
 def test_is_4_what_holds_quota_and_raises_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = cohort_engine(Settings(), "a", cpu="4")
+    engine = cohort_engine(EngineSettings(), "a", cpu="4")
     held = PodSetAssignment("main", {"cpu": "default"}, {"cpu": "4"}, 1)
     status = reserved_status(Admission("a", (held,)))
     engine.workload_changed(workload("a-held", pod_set(requests={"cpu": 4}), queue="a", status=status), 0.0)

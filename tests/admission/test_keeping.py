@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.quota.tree import Node, Quota
-from gatelift_admission.values.model import Settings
+from gatelift_admission.values.model import EngineSettings
 from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
 from support.twin.cohort_engine import arrive, cohort_engine, moves
 
@@ -65,7 +65,7 @@ def test_how_much_is_told_apart_is_limited() -> None:
     assert keeping.own(mine, CELL, 0, -1.0) == 999, "what is kept is as much as was given back by the others"
 
 
-SETTINGS = Settings(wake_period=0.2, wake_period_max=1.0)
+SETTINGS = EngineSettings(wake_period=0.2, wake_period_max=1.0)
 
 
 def until(engine: Engine, begin: float, end: float) -> list[tuple[float, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Settings
+from gatelift_admission.values.model import EngineSettings
 from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 from support.twin.cohort_engine import COHORT, POLICY, arrive, cohort_engine, outcome
 
@@ -14,7 +14,7 @@ MOMENT = 1.0
 
 def busy(*names: str, moment: float = MOMENT) -> Engine:
     """Return an engine whose first queue is full of four low ones; another one of it has ended at 10.0 s."""
-    engine = cohort_engine(Settings(preemption_patience=moment), *names)
+    engine = cohort_engine(EngineSettings(preemption_patience=moment), *names)
     for number in range(5):
         arrive(engine, f"{names[0]}-low{number}", 1, 0.0)
     outcome(engine, 0.0)
@@ -122,7 +122,7 @@ def test_whom_it_would_preempt_is_not_searched_for_again_while_it_waits() -> Non
 
 
 def test_one_with_a_choice_of_flavors_takes_the_one_that_comes_free() -> None:
-    engine = cohort_engine(Settings(preemption_patience=MOMENT))
+    engine = cohort_engine(EngineSettings(preemption_patience=MOMENT))
     engine.flavor_changed(flavor("spot"))
     both = group(default={"cpu": "2"}, spot={"cpu": "1"})
     engine.cluster_queue_changed(cluster_queue("cq", both, cohort_name="all", preemption=POLICY))

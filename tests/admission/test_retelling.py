@@ -16,7 +16,7 @@ from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.queues.stale import STALE_MAX
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.told.retelling import BATCH, PAUSE
-from gatelift_admission.values.model import TEXT_REFRESH, Inadmissible, Settings
+from gatelift_admission.values.model import TEXT_REFRESH, EngineSettings, Inadmissible
 from support.twin.admission_objects import cluster_queue, engine_with, flavor, group, local_queue
 from support.twin.cohort_engine import arrive
 from support.twin.instances import instance
@@ -25,10 +25,10 @@ from support.twin.settling import Settling
 RUNS = int(os.environ.get("GATELIFT_RETELLING_RUNS", "150"))
 FIRST = int(os.environ.get("GATELIFT_RETELLING_SEED", "9000"))
 PASSING = (texts.LOST_TO_ANOTHER, texts.OVERLAPPING, texts.DEFERRED)
-SETTINGS = Settings(text_refresh=TEXT_REFRESH)
+SETTINGS = EngineSettings(text_refresh=TEXT_REFRESH)
 
 
-def queues(*, strategy: str = "BestEffortFIFO", settings: Settings = SETTINGS) -> Engine:
+def queues(*, strategy: str = "BestEffortFIFO", settings: EngineSettings = SETTINGS) -> Engine:
     """Return an engine with one queue of ten that preempts nobody."""
     made = cluster_queue("a", group(default={"cpu": "10"}), queueing_strategy=strategy)
     return engine_with(flavor("default"), made, local_queue("a", "a"), settings=settings)
@@ -99,7 +99,7 @@ def test_is_33_who_would_fit_behind_a_strict_head_waits_for_its_turn_and_says_so
 
 
 def test_is_33_without_the_setting_no_moment_is_waited_for() -> None:
-    engine = queues(settings=Settings())
+    engine = queues(settings=EngineSettings())
     two_hold(engine)
     arrive(engine, "a-waits", 10, 1.0)
     told(engine, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
-from gatelift_admission.values.model import Reserve, Settings
+from gatelift_admission.values.model import EngineSettings, Reserve
 from support.twin.admission_objects import (
     LQ,
     cluster_queue,
@@ -62,7 +62,7 @@ def test_is_36_only_what_is_beyond_is_named() -> None:
 
 
 def test_is_36_what_is_borrowed_and_what_a_workload_holds_are_quantities_too() -> None:
-    engine = cohort_engine(Settings(), "a", cpu="4")
+    engine = cohort_engine(EngineSettings(), "a", cpu="4")
     engine.cluster_queue_changed(cluster_queue("b", group(default={"cpu": "1e30"}), cohort_name=COHORT))
     engine.workload_changed(workload("w", pod_set(requests={"cpu": "1e30"}), queue="a"), 0.0)
     (held,) = (one for one in rest(engine) if isinstance(one, Reserve))

@@ -10,12 +10,14 @@ import os
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, EngineSettings
 from support.twin.admission_objects import pod_set, workload
 from support.twin.cohort_engine import arrive, cohort_engine, outcome
 from support.twin.inversions import Turns, crowded
 
-SHIPPED = Settings(wake_period=WAKE_PERIOD, wake_period_max=WAKE_PERIOD_MAX, preemption_patience=PREEMPTION_PATIENCE)
+SHIPPED = EngineSettings(
+    wake_period=WAKE_PERIOD, wake_period_max=WAKE_PERIOD_MAX, preemption_patience=PREEMPTION_PATIENCE
+)
 
 RUNS = int(os.environ.get("GATELIFT_TURNS_RUNS", "250"))
 FIRST = int(os.environ.get("GATELIFT_TURNS_SEED", "0"))

@@ -6,12 +6,12 @@ import pytest
 
 from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.amounts import parse
-from gatelift_admission.values.model import Settings, Usage
+from gatelift_admission.values.model import EngineSettings, Usage
 from gatelift_admission.waking.timing import BANDS_MAX, SOON, Band, Wakes
 
 CELL = ("default", "cpu")
 TEN: Usage = {CELL: parse("10", "cpu")}
-SETTINGS = Settings(wake_period=0.2, wake_period_max=1.0)
+SETTINGS = EngineSettings(wake_period=0.2, wake_period_max=1.0)
 
 
 def turns(wakes: Wakes, *waiting: int) -> list[Band]:
@@ -101,4 +101,4 @@ def test_the_period_is_longer_in_a_tree_of_many_queues_up_to_the_longest(queues:
 
 
 def test_the_number_of_queues_makes_no_period_where_there_is_to_be_none() -> None:
-    assert Wakes(queues={"tree": 100}).period("tree", Settings()) == 0.0
+    assert Wakes(queues={"tree": 100}).period("tree", EngineSettings()) == 0.0

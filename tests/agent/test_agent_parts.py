@@ -163,22 +163,24 @@ def _labels(origin: str = "o", uid: str = "w-1", epoch: str = "1") -> dict[str, 
 @pytest.mark.parametrize(
     ("labels", "owner"),
     [
-        (_labels(), ownership.Owner.OURS),
-        (_labels(epoch="2"), ownership.Owner.LEFTOVER),
-        (_labels(uid="w-2"), ownership.Owner.LEFTOVER),
-        (_labels(origin="other"), ownership.Owner.FOREIGN),
-        (_labels(epoch="one"), ownership.Owner.FOREIGN),
-        (_labels(epoch="0"), ownership.Owner.FOREIGN),
-        (_labels(uid=""), ownership.Owner.FOREIGN),
-        ({}, ownership.Owner.FOREIGN),
+        (_labels(), ownership.Ownership.OURS),
+        (_labels(epoch="2"), ownership.Ownership.LEFTOVER),
+        (_labels(uid="w-2"), ownership.Ownership.LEFTOVER),
+        (_labels(origin="other"), ownership.Ownership.FOREIGN),
+        (_labels(epoch="one"), ownership.Ownership.FOREIGN),
+        (_labels(epoch="0"), ownership.Ownership.FOREIGN),
+        (_labels(uid=""), ownership.Ownership.FOREIGN),
+        ({}, ownership.Ownership.FOREIGN),
     ],
 )
-def test_an_object_is_ours_when_origin_workload_and_epoch_match(labels: dict[str, str], owner: ownership.Owner) -> None:
+def test_an_object_is_ours_when_origin_workload_and_epoch_match(
+    labels: dict[str, str], owner: ownership.Ownership
+) -> None:
     assert ownership.owner(Pod(metadata=ObjectMeta(labels=labels)), KEY, "o") is owner
 
 
 def test_nothing_is_ours_while_the_origin_is_unknown() -> None:
-    assert ownership.owner(Pod(metadata=ObjectMeta(labels=_labels(origin=""))), KEY, "") is ownership.Owner.FOREIGN
+    assert ownership.owner(Pod(metadata=ObjectMeta(labels=_labels(origin=""))), KEY, "") is ownership.Ownership.FOREIGN
 
 
 # --- marks of pods that are objects of their own -------------------------------------------------------------------

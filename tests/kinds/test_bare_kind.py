@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kinds.kind import KindError, Outcome, Part, Placing, PriorityNames
+from gatelift_kinds.kind import KindError, ObjectEnd, Part, Placing, PriorityNames
 from gatelift_kinds.registry import BARE_KIND as KIND
 from gatelift_kinds.registry import BY_RESOURCE, KINDS, TRAVELLING, kind_named, kind_of
 from gatelift_kube.objects.kueue import Workload
@@ -57,13 +57,13 @@ def test_its_priority_is_what_it_says(kind: str, names: PriorityNames) -> None:
 @pytest.mark.parametrize(
     ("conditions", "outcome"),
     [
-        ([condition("Finished", reason="Succeeded")], Outcome(succeeded=True, message="M")),
-        ([condition("Finished", reason="Failed")], Outcome(succeeded=False, message="M")),
+        ([condition("Finished", reason="Succeeded")], ObjectEnd(succeeded=True, message="M")),
+        ([condition("Finished", reason="Failed")], ObjectEnd(succeeded=False, message="M")),
         ([condition("Finished", "False")], None),
         ([], None),
     ],
 )
-def test_it_ends_when_somebody_says_so(conditions: list[Json], outcome: Outcome | None) -> None:
+def test_it_ends_when_somebody_says_so(conditions: list[Json], outcome: ObjectEnd | None) -> None:
     assert KIND.outcome(typed(document(status={"conditions": conditions}))) == outcome
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_kinds.kind import MergeConflictError, Outcome, PatchStep, Placing, PodSetStart, Priority
+from gatelift_kinds.kind import MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
@@ -102,14 +102,14 @@ def test_another_parallelism_is_another_workload() -> None:
 @pytest.mark.parametrize(
     ("conditions", "outcome"),
     [
-        pytest.param([condition("Complete")], Outcome(succeeded=True, message="M"), id="complete"),
-        pytest.param([condition("Failed")], Outcome(succeeded=False, message="M"), id="failed"),
+        pytest.param([condition("Complete")], ObjectEnd(succeeded=True, message="M"), id="complete"),
+        pytest.param([condition("Failed")], ObjectEnd(succeeded=False, message="M"), id="failed"),
         pytest.param([condition("Complete", "False")], None, id="not complete"),
         pytest.param([condition("FailureTarget")], None, id="about to fail"),
         pytest.param([], None, id="nothing said"),
     ],
 )
-def test_conditions_say_how_a_job_ended(conditions: list[Json], outcome: Outcome | None) -> None:
+def test_conditions_say_how_a_job_ended(conditions: list[Json], outcome: ObjectEnd | None) -> None:
     assert KIND.outcome(job({**a_job(), "status": {"conditions": conditions}})) == outcome
 
 
@@ -433,7 +433,7 @@ def test_a_finished_job_is_not_reset() -> None:
 )
 def test_the_smallest_end_of_a_job_is_its_conditions_and_no_pod(succeeded: bool, said: list[str]) -> None:
     user = elsewhere(active=2, ready=1, succeeded=1, startTime=WALL)
-    body = KIND.end_patch(job(user), raw(user), Outcome(succeeded=succeeded, message="so"), WALL)
+    body = KIND.end_patch(job(user), raw(user), ObjectEnd(succeeded=succeeded, message="so"), WALL)
     assert body is not None
     after = merged(user, body)["status"]
     assert [one["type"] for one in after["conditions"]] == said
@@ -441,9 +441,9 @@ def test_the_smallest_end_of_a_job_is_its_conditions_and_no_pod(succeeded: bool,
     assert "active" not in after
     assert after["succeeded"] == 1, "counters never fall"
     assert ("completionTime" in after) is succeeded
-    assert KIND.end_patch(job({**user, "status": after}), raw(user), Outcome(succeeded=succeeded), WALL) is None
+    assert KIND.end_patch(job({**user, "status": after}), raw(user), ObjectEnd(succeeded=succeeded), WALL) is None
 
 
 def test_a_suspended_job_takes_no_end() -> None:
     user = elsewhere(suspend=True)
-    assert KIND.end_patch(job(user), raw(user), Outcome(succeeded=True), WALL) is None
+    assert KIND.end_patch(job(user), raw(user), ObjectEnd(succeeded=True), WALL) is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.kind import DeleteStep, MergeConflictError, Outcome, PatchStep, Placing, PodSetStart, Priority
+from gatelift_kinds.kind import DeleteStep, MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.pods import count_pods
 from gatelift_kinds.registry import POD_KIND as KIND
 from gatelift_kube.objects.core import Toleration
@@ -154,18 +154,18 @@ def test_the_execution_limit_belongs_to_what_is_described() -> None:
 @pytest.mark.parametrize(
     ("phase", "outcome"),
     [
-        ("Succeeded", Outcome(succeeded=True, message="done")),
-        ("Failed", Outcome(succeeded=False, message="done")),
+        ("Succeeded", ObjectEnd(succeeded=True, message="done")),
+        ("Failed", ObjectEnd(succeeded=False, message="done")),
         ("Running", None),
         ("Pending", None),
     ],
 )
-def test_the_phase_says_how_a_pod_ended(phase: str, outcome: Outcome | None) -> None:
+def test_the_phase_says_how_a_pod_ended(phase: str, outcome: ObjectEnd | None) -> None:
     assert KIND.outcome(pod({**a_pod(), "status": {"phase": phase, "message": "done"}})) == outcome
 
 
 def test_outcomes_have_kueues_reasons() -> None:
-    assert (Outcome(succeeded=True).reason, Outcome(succeeded=False).reason) == ("Succeeded", "Failed")
+    assert (ObjectEnd(succeeded=True).reason, ObjectEnd(succeeded=False).reason) == ("Succeeded", "Failed")
 
 
 # --- at the worker ---
@@ -428,7 +428,7 @@ def test_a_pod_is_counted_as(phase: str, node: str, metadata: Json, counts: dict
 
 def test_the_smallest_end_of_a_pod_keeps_what_the_management_cluster_said_and_drops_what_containers_showed() -> None:
     user = {**a_pod(), "status": {**RUNNING, "phase": "Running"}}
-    body = KIND.end_patch(pod(user), raw(user), Outcome(succeeded=False, message="killed"), WALL)
+    body = KIND.end_patch(pod(user), raw(user), ObjectEnd(succeeded=False, message="killed"), WALL)
     assert body is not None
     after = merged(user, body)["status"]
     assert (after["phase"], after["message"]) == ("Failed", "killed")
@@ -437,4 +437,4 @@ def test_the_smallest_end_of_a_pod_keeps_what_the_management_cluster_said_and_dr
         ("PodScheduled", "True"),
         ("Ready", "False"),
     ]
-    assert KIND.end_patch(pod({**user, "status": after}), raw(user), Outcome(succeeded=False), WALL) is None
+    assert KIND.end_patch(pod({**user, "status": after}), raw(user), ObjectEnd(succeeded=False), WALL) is None

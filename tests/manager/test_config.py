@@ -16,7 +16,7 @@ from gatelift.core.clusters.links import Links
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.durations import parse_duration
 from gatelift.introduction import Introduction
-from gatelift_wire.leases import Standing
+from gatelift_wire.leases import LeaseStanding
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 
@@ -343,10 +343,10 @@ def test_the_times_of_leases_reach_the_sessions(tmp_path: Path) -> None:
     session.lead(1, 1000.0)
     assert session.lease_seconds == 450.0, "three quarters of the time until the cluster counts as lost"
     assert [session.standing(1000.0 + after) for after in (44.0, 46.0, 599.0, 601.0)] == [
-        Standing.CURRENT,
-        Standing.SUSPECT,
-        Standing.SUSPECT,
-        Standing.LOST,
+        LeaseStanding.CURRENT,
+        LeaseStanding.SUSPECT,
+        LeaseStanding.SUSPECT,
+        LeaseStanding.LOST,
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_admission.values.model import Settings as AdmissionSettings
+from gatelift_admission.values.model import EngineSettings as AdmissionSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from support.manager.builders import Doc, a_cluster_queue, a_pod, a_setting, kueue_object

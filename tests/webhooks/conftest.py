@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gatelift.webhooks.app import Daemon, Settings
+from gatelift.webhooks.app import Daemon, WebhookSettings
 from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift_kube.client import Client
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 NOT_SYSTEM = LabelSelectorRequirement(
     key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", "gatelift-system")
 )
-SETTINGS = Settings(
+SETTINGS = WebhookSettings(
     host="127.0.0.1",
     port=0,
     url="https://127.0.0.1:1",

@@ -9,8 +9,8 @@ from gatelift_wire import limits
 from gatelift_wire.leases import (
     AgentLease,
     FenceMargins,
+    LeaseStanding,
     ManagerLease,
-    Standing,
     agent_stop_at,
     landed_seconds,
     least_lost,
@@ -26,10 +26,10 @@ DRIFT = st.floats(1 - limits.CLOCK_DRIFT, 1 + limits.CLOCK_DRIFT)
 def test_suspect_after_fifteen_seconds_and_lost_after_sixty() -> None:
     lease = ManagerLease(contact_at=100.0)
     assert [lease.standing(at) for at in (114.9, 115.0, 159.9, 160.0)] == [
-        Standing.CURRENT,
-        Standing.SUSPECT,
-        Standing.SUSPECT,
-        Standing.LOST,
+        LeaseStanding.CURRENT,
+        LeaseStanding.SUSPECT,
+        LeaseStanding.SUSPECT,
+        LeaseStanding.LOST,
     ]
 
 

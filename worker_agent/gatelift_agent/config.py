@@ -241,10 +241,10 @@ class Configuration(EnvironmentSettings):
             raise ValueError(f"token: is for cluster {named}, this is {self.cluster}; use the token of this cluster")
         return self
 
-    def core_settings(self, instance: str, version: str) -> core.Settings:
+    def core_settings(self, instance: str, version: str) -> core.AgentSettings:
         """Return what the deciding core is told."""
         policy = self.policy
-        return core.Settings(
+        return core.AgentSettings(
             instance=instance,
             own_namespace=self.namespace,
             lease=f"{self.namespace}/{self.leader_election.name}",

@@ -12,7 +12,7 @@ from gatelift_agent.adapters import leadership
 from gatelift_agent.adapters.kubernetes import LOCAL, WorkerApi
 from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_agent.core.settings import AgentSettings, Mode, Policy
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.budget import Budget, budget
 from gatelift_kube.client import Client
@@ -111,7 +111,7 @@ class LocalAgent:
         self._clock = clock
         self._supervisor = Supervisor(self._failed)
         self.failure = ""
-        settings = Settings(mode=Mode.LOCAL, instance=instance, policy=Policy(any_namespace=True))
+        settings = AgentSettings(mode=Mode.LOCAL, instance=instance, policy=Policy(any_namespace=True))
         self.machine = Machine(settings)
         self._api = WorkerApi(
             client,

@@ -14,7 +14,7 @@ from gatelift_admission.demand.requests import CountingRules, Defaults, is_plain
 from gatelift_admission.entries.entry import Shape, effective_priority
 from gatelift_admission.entries.ordering import queue_timestamp
 from gatelift_admission.values.amounts import QuantityError
-from gatelift_admission.values.model import PodSetRequest, Settings
+from gatelift_admission.values.model import EngineSettings, PodSetRequest
 from gatelift_kube.objects.kueue import Workload
 
 KNOWN_MAX = 4096
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 class Reader:
     """Reads workloads; those of one plain container that ask for the same are worked out once."""
 
-    settings: Settings
+    settings: EngineSettings
     _known: dict[Shape, tuple[tuple[PodSetRequest, ...], Shape]] = field(default_factory=dict)
 
     def read(self, workload: Workload, defaults: Defaults) -> Reading:

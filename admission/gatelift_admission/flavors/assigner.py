@@ -77,7 +77,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Trial:
     """One flavor tried for one group of one pod set; mode and level are those of its worst resource."""
 
     flavor: str
@@ -119,7 +119,7 @@ class AssignedPodSet:
     short: tuple[Cell, ...] = ()
     reasons: list[str] = field(default_factory=list)
     reason: str = ""
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[Trial] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)
 
 
@@ -315,7 +315,7 @@ def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
     out.reason = reason
 
 
-def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search) -> None:
+def _take(out: AssignedPodSet, wanted: list[str], best: Trial, search: _Search) -> None:
     out.flavors.update(dict.fromkeys(wanted, best.flavor))
     out.mode = min(out.mode, best.lowest)
     out.level = max(out.level, best.borrowing)
@@ -343,12 +343,12 @@ class _Search:
         self.pod_sets = pod_sets
         self.wanted = wanted
         self.assumed = assumed
-        self.attempts: list[Attempt] = []
+        self.attempts: list[Trial] = []
         self.last = -1
 
-    def run(self, group: Group, start: int) -> Attempt | None:
+    def run(self, group: Group, start: int) -> Trial | None:
         """Try flavors from index `start` on; return the best attempt, None if nothing is possible."""
-        best: Attempt | None = None
+        best: Trial | None = None
         fungibility = self.market.catalogue.fungibility
         end = len(group.flavors) - 1
         for index in range(start if start <= end else 0, end + 1):
@@ -374,7 +374,7 @@ class _Search:
         found = [attempt.reason for attempt in self.attempts if attempt.reason]
         return min(found, key=lambda reason: SEVERITY[reason], default=texts.NO_MATCHING_FLAVOR)
 
-    def _attempt(self, flavor: str) -> Attempt:
+    def _attempt(self, flavor: str) -> Trial:
         pins = self.market.pins
         if pins is not None:
             resource = next(iter(self.wanted))
@@ -382,13 +382,13 @@ class _Search:
                 (pins[one].get(resource) for one in self.members if one < len(pins) and resource in pins[one]), None
             )
             if pinned != flavor:
-                return Attempt(
+                return Trial(
                     flavor, Mode.NO_FIT, 0, (texts.not_pinned(flavor, resource),), texts.NO_MATCHING_FLAVOR, ()
                 )
         known = self.market.flavors.get(flavor)
         objection = texts.flavor_not_found(flavor) if known is None else self._objection(known)
         if objection is not None:
-            return Attempt(flavor, Mode.NO_FIT, 0, (objection,), texts.NO_MATCHING_FLAVOR, ())
+            return Trial(flavor, Mode.NO_FIT, 0, (objection,), texts.NO_MATCHING_FLAVOR, ())
         return self._quota(flavor)
 
     def _objection(self, flavor: ResourceFlavor) -> str | None:
@@ -399,7 +399,7 @@ class _Search:
                 return found
         return None
 
-    def _quota(self, flavor: str) -> Attempt:
+    def _quota(self, flavor: str) -> Trial:
         tree, node = self.market.tree, self.market.node
         worst = (Mode.FIT, 0)
         borrowing, lowest = 0, Mode.FIT
@@ -440,7 +440,7 @@ class _Search:
             else texts.WAITING_FOR_QUOTA
         )
         option = () if exceeds else tuple(needs)
-        return Attempt(flavor, mode, level, tuple(reasons), reason, option, borrowing, tuple(short), lowest)
+        return Trial(flavor, mode, level, tuple(reasons), reason, option, borrowing, tuple(short), lowest)
 
     def _beyond_free(self, cell: Cell, value: int, level: int, *, below_root: bool) -> tuple[Mode, int]:
         """Return what preemption could make of it, NO_FIT where it may not help, and the borrowing level."""
@@ -450,7 +450,7 @@ class _Search:
         return market.ask(cell, value) if market.ask is not None else (Mode.NO_CANDIDATES, level)
 
 
-def _try_next(fungibility: FlavorFungibility, attempt: Attempt) -> bool:
+def _try_next(fungibility: FlavorFungibility, attempt: Trial) -> bool:
     if attempt.mode is Mode.NO_FIT or attempt.mode is Mode.NO_CANDIDATES:
         return True
     if attempt.mode is not Mode.FIT and fungibility.when_can_preempt == "TryNextFlavor":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_admission.demand.grants import Grant
-from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Attempt, Market, Mode
+from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Market, Mode, Trial
 from gatelift_admission.flavors.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
@@ -28,7 +28,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Fit:
     """What is granted where an assignment fits, and which flavors were considered for it, as people read it."""
 
     grant: Grant
@@ -45,7 +45,7 @@ class Demand:
     """Name, count and requests."""
     steps: tuple[Step, ...]
     usage: Usage
-    outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
+    outcomes: dict[tuple[int, ...], Fit] = field(default_factory=dict)
     """What is granted, by borrowing levels: the same for all that are like it."""
     assignments: dict[tuple[int, ...], Assignment] = field(default_factory=dict)
     """The same of what is assigned; nobody changes them but `fill`."""
@@ -79,7 +79,7 @@ class Demand:
             one.flavors.update(dict.fromkeys(step.resources, step.flavor))
             one.tried.update(dict.fromkeys(step.resources, -1))
             one.level = max(one.level, level)
-            one.attempts.append(Attempt(step.flavor, Mode.FIT, level, (), "", step.needs, level))
+            one.attempts.append(Trial(step.flavor, Mode.FIT, level, (), "", step.needs, level))
         assignment.pod_sets = found
 
 

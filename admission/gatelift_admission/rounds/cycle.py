@@ -53,7 +53,7 @@ from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import faults, patient, reservation
 from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
-from gatelift_admission.rounds.progress import Nominee, Round, Seen, take_next
+from gatelift_admission.rounds.progress import AdmissionRound, Nominee, Seen, take_next
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Reserve
 
@@ -70,7 +70,7 @@ class Cycle:
     def __init__(self, state: State) -> None:
         """Work on `state`, which the engine shares."""
         self._state = state
-        self._round: Round | None = None
+        self._round: AdmissionRound | None = None
         self._rounds: dict[str, int] = {}
         """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
         self._seen: dict[str, Seen] = {}
@@ -107,7 +107,7 @@ class Cycle:
 
     # -- a round ---------------------------------------------------------------------------------------------------
 
-    def _open(self) -> Round | None:
+    def _open(self) -> AdmissionRound | None:
         """Take the heads of the next tree, and the blocked heads in it that keep room for themselves.
 
         None where there are none by now.
@@ -125,13 +125,13 @@ class Cycle:
             self._tidy(root)
             return None
         version = state.versions.get(root, 0)
-        opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
+        opened = AdmissionRound(root, state.built, version, state.releases.get(root, 0), heads)
         if root not in self._seen:
             self._seen[root] = Seen()
         opened.repeated = self._seen[root].again(version, heads)
         return opened
 
-    def _nominate(self, round_: Round, budget: int) -> int:
+    def _nominate(self, round_: AdmissionRound, budget: int) -> int:
         done, tree = 0, self._state.ensure()
         begun = tree.simulated // SIMULATED_PER_STEP  # steps that searches for victims took so far
         while round_.heads and done + tree.simulated // SIMULATED_PER_STEP - begun < budget:
@@ -147,7 +147,7 @@ class Cycle:
                 break
         return done + tree.simulated // SIMULATED_PER_STEP - begun
 
-    def _find(self, round_: Round, entry: Entry, ticket: int, queue: QueueModel) -> None:
+    def _find(self, round_: AdmissionRound, entry: Entry, ticket: int, queue: QueueModel) -> None:
         """Find what could be done for a head."""
         if self._obstacle(entry, queue):
             round_.progress = True
@@ -182,7 +182,7 @@ class Cycle:
         state.offer(queue)
         return True
 
-    def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
+    def _process(self, round_: AdmissionRound, decisions: list[Decision], limit: int) -> int:
         """Process at most `limit` nominees and return how many; the list is reversed, the next one is its last."""
         if not round_.ordered and len(round_.nominees) > 1:
             round_.nominees.sort(
@@ -206,7 +206,7 @@ class Cycle:
             done += 1
         return done + tree.simulated // SIMULATED_PER_STEP - begun
 
-    def _look_at(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+    def _look_at(self, round_: AdmissionRound, nominee: Nominee, decisions: list[Decision]) -> None:
         """Keep the room of one that waits for others to end; decide on the others, also on one that has waited.
 
         The moment of one may have ended while the round was cut: then it has to be looked at anew, nothing wakes it.
@@ -222,7 +222,7 @@ class Cycle:
             self.nominations += 1
             self._decide(round_, Nominee(entry, nominee.ticket, queue, nominate(self._state, entry, queue)), decisions)
 
-    def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+    def _decide(self, round_: AdmissionRound, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
         if self._somebody_left(plan):
@@ -256,7 +256,7 @@ class Cycle:
         else:
             self._preempt(round_, entry, queue, plan, decisions)
 
-    def _let_in(self, round_: Round, nominee: Nominee, plan: Plan, decisions: list[Decision]) -> None:
+    def _let_in(self, round_: AdmissionRound, nominee: Nominee, plan: Plan, decisions: list[Decision]) -> None:
         """Reserve what fits, unless others of the round have taken it."""
         entry, queue, tree = nominee.entry, nominee.queue, self._state.ensure()
         if round_.claims.fits(tree, tree.queues[queue.name], plan.assignment.usage, plan.targets):
@@ -270,13 +270,13 @@ class Cycle:
         """Return whether one of those who were to leave has left, while the round was cut."""
         return any(one.entry.uid not in self._state.holders.holds for one in plan.targets)
 
-    def _came_free(self, round_: Round, queue: QueueModel, assignment: Assignment) -> bool:
+    def _came_free(self, round_: AdmissionRound, queue: QueueModel, assignment: Assignment) -> bool:
         """Return whether nobody need leave any more, because room came free while the round was cut."""
         tree = self._state.ensure()
         released = self._state.releases.get(round_.root, 0) != round_.releases
         return released and tree.fits(tree.queues[queue.name], assignment.usage)
 
-    def _again(self, round_: Round, entry: Entry, queue: QueueModel, before: Assignment) -> tuple[Plan, bool]:
+    def _again(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, before: Assignment) -> tuple[Plan, bool]:
         """Nominate with the same flavors as if all claimed victims were gone; True: then it fits, later."""
         claims, tree = round_.claims, self._state.ensure()
         entry.cursor = ()
@@ -287,7 +287,7 @@ class Cycle:
         tree.undo(mark)
         return plan, plan.assignment.mode is Mode.FIT
 
-    def _cannot(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
+    def _cannot(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
         tree = self._state.ensure()
         now = self._now(round_)
@@ -319,23 +319,23 @@ class Cycle:
         if assignment.mode is not Mode.NO_FIT and queue.spec.preemption.reclaim_within_cohort != "Any":
             round_.claims.keep_room(tree, tree.queues[queue.name], assignment)
 
-    def _now(self, round_: Round) -> tuple[int, int]:
+    def _now(self, round_: AdmissionRound) -> tuple[int, int]:
         """Return the state of the tree as far as it may help somebody who lost."""
         return round_.built, self._state.versions.get(round_.root, 0)
 
-    def _go_on(self, round_: Round, entry: Entry, queue: QueueModel, cursor: Cursor) -> None:
+    def _go_on(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, cursor: Cursor) -> None:
         """Note where the next search begins, and what the queue's holders were like then."""
         entry.cursor = cursor
         entry.cursor_of = (round_.built, self._state.generations.get(queue.name, 0), self._rounds[round_.root])
 
-    def _expire_cursor(self, round_: Round, entry: Entry, queue: QueueModel) -> None:
+    def _expire_cursor(self, round_: AdmissionRound, entry: Entry, queue: QueueModel) -> None:
         """Begin at the first flavor if somebody of the queue left or changed since, unless it was in the last round."""
         built, generation, number = entry.cursor_of
         changed = (built, generation) != (round_.built, self._state.generations.get(queue.name, 0))
         if changed and self._rounds[round_.root] - number > 1:
             entry.search_anew()
 
-    def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
+    def _retry(self, round_: AdmissionRound, queue: QueueModel, entry: Entry) -> None:
         """Evaluate an entry again in the next round."""
         if self._state.room(queue).preempts:
             entry.spare(round_.admitted, ALL, self._state.outside_of(round_.root))
@@ -344,7 +344,9 @@ class Cycle:
         round_.lost.append(queue)
         round_.progress = True
 
-    def _preempt(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]) -> None:
+    def _preempt(
+        self, round_: AdmissionRound, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]
+    ) -> None:
         """Ask all targets to leave that were not asked before, and let the entry wait at the head of its queue."""
         state = self._state
         node = state.node(queue.name)
@@ -362,12 +364,14 @@ class Cycle:
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self._wait(round_, entry, queue, plan.assignment, text)
 
-    def _claim(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan) -> None:
+    def _claim(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, plan: Plan) -> None:
         """Let an entry wait for those to end whom it would preempt; nobody else counts on them in this round."""
         round_.claims.victims.update((one.entry.uid, one) for one in plan.targets)
         self._wait(round_, entry, queue, plan.assignment, None)
 
-    def _wait(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str | None) -> None:
+    def _wait(
+        self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment, text: str | None
+    ) -> None:
         """Keep an entry at the head of its queue, and its room until the round ends, while others leave for it.
 
         Without a text nothing is said: nobody was asked to leave yet, and it is over in a moment.
@@ -386,7 +390,7 @@ class Cycle:
         if text is not None:
             state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
 
-    def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
+    def _lose(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
         now = self._now(round_)
         if self._state.room(queue).preempts:
@@ -403,7 +407,7 @@ class Cycle:
         queue.pending.lost(entry)
         self._state.tell(entry, (texts.WAITING_FOR_QUOTA, text))
 
-    def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
+    def _park(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
         changed = state.releases.get(round_.root, 0) != round_.releases
@@ -440,7 +444,7 @@ class Cycle:
         state.settle(entry)
         return reservation.decision(entry, queue, found, state.now + state.unix_offset)
 
-    def _close(self, round_: Round) -> None:
+    def _close(self, round_: AdmissionRound) -> None:
         """Give back the room that was only kept, and offer the queues again that may have a head."""
         state = self._state
         tree = state.ensure()

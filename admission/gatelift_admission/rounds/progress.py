@@ -28,7 +28,7 @@ class Nominee:
 
 
 @dataclass(slots=True)
-class Round:
+class AdmissionRound:
     """One pass over the heads of one tree, possibly spread over several calls."""
 
     root: str
@@ -75,7 +75,7 @@ class Seen:
         return False
 
 
-def take_next(state: State, round_: Round) -> Nominee:
+def take_next(state: State, round_: AdmissionRound) -> Nominee:
     """Take out the nominee that goes next: the last one by the order, or the one by what the tree's shares are now."""
     nominees = round_.nominees
     if not state.settings.fair_sharing or len(nominees) == 1:

@@ -11,7 +11,7 @@ from gatelift_admission.entries import checks
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.ordering import waiting_since
 from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment
-from gatelift_admission.flavors.plain import Outcome
+from gatelift_admission.flavors.plain import Fit
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.values import amounts
@@ -19,7 +19,7 @@ from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 
 
-def outcome(plan: Plan, queue: QueueModel) -> Outcome:
+def outcome(plan: Plan, queue: QueueModel) -> Fit:
     """Return what a plan that fits grants; of a workload without a choice once for all that are like it."""
     demand = plan.demand
     if demand is None:
@@ -31,7 +31,7 @@ def outcome(plan: Plan, queue: QueueModel) -> Outcome:
     return found
 
 
-def _outcome(assignment: Assignment, queue: QueueModel) -> Outcome:
+def _outcome(assignment: Assignment, queue: QueueModel) -> Fit:
     granted = tuple(
         GrantedPodSet(
             name=one.name,
@@ -44,7 +44,7 @@ def _outcome(assignment: Assignment, queue: QueueModel) -> Outcome:
     written = Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets))
     grant = Grant.of(written, granted)
     required = checks.required(queue.spec, (flavor for flavor, _ in grant.cells))
-    return Outcome(grant, assignment.considered, required)
+    return Fit(grant, assignment.considered, required)
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:
@@ -56,7 +56,7 @@ def _written(one: AssignedPodSet) -> PodSetAssignment:
     )
 
 
-def decision(entry: Entry, queue: QueueModel, found: Outcome, unix_now: float) -> Reserve:
+def decision(entry: Entry, queue: QueueModel, found: Fit, unix_now: float) -> Reserve:
     """Return the reservation that has to be written; the wait counts up to `unix_now` (Unix seconds)."""
     wait = max(0.0, unix_now - waiting_since(entry.workload))
     return Reserve(

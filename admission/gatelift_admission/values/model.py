@@ -149,7 +149,7 @@ TEXT_REFRESH = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EngineSettings:
     """Process-wide choices of the engine.
 
     `pending_text_after`: seconds a workload waits unevaluated before its condition says so (one write fewer for all

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift_admission.quota.tree import Node
-from gatelift_admission.values.model import Cell, Settings, Usage
+from gatelift_admission.values.model import Cell, EngineSettings, Usage
 from gatelift_admission.waking.keeping import PARTS, Keeping
 
 SOON = 0.005
@@ -104,24 +104,24 @@ class Wakes:
         self.leasts.clear()
         self.keeping.clear()
 
-    def period(self, root: str, settings: Settings) -> float:
+    def period(self, root: str, settings: EngineSettings) -> float:
         """Return for how many seconds what comes free is kept for those who follow; 0: nothing is."""
         least = self._least(root, settings)
         return max(least, self.periods[root]) if root in self.periods else least
 
-    def _least(self, root: str, settings: Settings) -> float:
+    def _least(self, root: str, settings: EngineSettings) -> float:
         found = self.leasts.get(root)
         if found is None:
             most = min(self.queues.get(root, 0) * PERIOD_OF_QUEUE, settings.wake_period_max)
             found = self.leasts[root] = max(settings.wake_period, most) if settings.wake_period > 0 else 0.0
         return found
 
-    def since(self, root: str, now: float, settings: Settings) -> float:
+    def since(self, root: str, now: float, settings: EngineSettings) -> float:
         """Return the time from which on what came free is kept still."""
         return now - self.period(root, settings) + ROUNDING
 
     def released(
-        self, node: Node, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: Settings
+        self, node: Node, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: EngineSettings
     ) -> None:
         """Note that somebody of priority `level` gave back `usage` of a queue, or might leave `cells`."""
         period = self.period(node.root, settings)
@@ -135,12 +135,12 @@ class Wakes:
             freed.soon, freed.level = now + min(SOON, period), level
         freed.level = min(freed.level, level)
 
-    def preempted_soon(self, root: str, settings: Settings) -> None:
+    def preempted_soon(self, root: str, settings: EngineSettings) -> None:
         """Note that somebody has to leave who was let in just now: that was too early."""
         grown = max(self.period(root, settings), PERIOD_MIN) * PERIOD_GROWTH
         self.periods[root] = min(settings.wake_period_max, grown)
 
-    def careful(self, root: str, settings: Settings) -> bool:
+    def careful(self, root: str, settings: EngineSettings) -> bool:
         """Return whether who arrives is not let in at once where something is kept: others were let in too early."""
         return root in self.keeping.roots and self.periods.get(root, 0.0) > self._least(root, settings)
 
@@ -153,7 +153,7 @@ class Wakes:
                 found = due
         return found
 
-    def expire(self, now: float, settings: Settings) -> None:
+    def expire(self, now: float, settings: EngineSettings) -> None:
         """Begin the turns that are due."""
         for root, freed in list(self.freed.items()):
             if freed.due <= now:

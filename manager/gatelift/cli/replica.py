@@ -17,7 +17,7 @@ from gatelift import admission_settings
 from gatelift.config import load, read_text
 from gatelift_admission.engine import Engine
 from gatelift_admission.told.outlook import Outlook, outlook, settle
-from gatelift_admission.values.model import Settings
+from gatelift_admission.values.model import EngineSettings
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.errors import ApiError, NotFoundError
 from gatelift_kube.objects.core import ConfigMap, Namespace
@@ -76,7 +76,7 @@ async def replica(client: Client, file: Path | None = None) -> Replica:
     found = dict(zip(_FEED, lists, strict=True))
     queues = found[CLUSTER_QUEUE] or []
     fair = any(isinstance(one, ClusterQueue) and one.status.fair_sharing is not None for one in queues)
-    engine = Engine(settings or Settings(fair_sharing=STRATEGIES if fair else ()))
+    engine = Engine(settings or EngineSettings(fair_sharing=STRATEGIES if fair else ()))
     engine.wall_clock(dt.datetime.now(dt.UTC).timestamp(), 0.0)
     for resource, feed in _FEED.items():
         for one in found[resource] or ():
@@ -86,7 +86,7 @@ async def replica(client: Client, file: Path | None = None) -> Replica:
     return Replica(engine=engine, unseen=(*(one.plural for one in _FEED if found[one] is None), *unseen))
 
 
-async def _settings(client: Client) -> tuple[Settings | None, tuple[str, ...]]:
+async def _settings(client: Client) -> tuple[EngineSettings | None, tuple[str, ...]]:
     """Return the engine's settings by the manager's ConfigMap, None where there is none; and what may not be seen."""
     try:
         served = await client.get(CONFIGURATION)

@@ -31,7 +31,7 @@ from gatelift.core.api.events import (
     Ticked,
     WentBack,
 )
-from gatelift.core.clusters.link_values import Links, WriteIds
+from gatelift.core.clusters.link_values import LinksPort, WriteIds
 from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
@@ -41,7 +41,7 @@ from gatelift.core.rules import checks, containment, in_use, invariants, kept_re
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
-from gatelift.core.state.settings import Settings
+from gatelift.core.state.settings import CoreSettings
 from gatelift.core.told import telling
 from gatelift.core.works import deciding, intake, looking, owners, reconcile, write_failures
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning
@@ -79,7 +79,7 @@ class Machine:
 
     __slots__ = ("_beginning", "_taken", "_to_rebuild", "_words", "core")
 
-    def __init__(self, settings: Settings, links: Links, ids: WriteIds) -> None:
+    def __init__(self, settings: CoreSettings, links: LinksPort, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
         self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=engine))
         self._beginning = Beginning()

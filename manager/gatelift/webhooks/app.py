@@ -40,7 +40,7 @@ DEFAULT_CLASS_GATE = "WorkloadPriorityClassDefaulting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class WebhookSettings:
     """Where to listen and what to take over.
 
     `url` is the address that the API server shall call, "" for the Service. `status_address` serves health, readiness
@@ -64,14 +64,14 @@ class Settings:
     """Kinds as `Kind.version.group` that controllers of others queue."""
 
 
-def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str, ...] = ()) -> Settings:
+def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str, ...] = ()) -> WebhookSettings:
     """Return the settings that the configuration file gives.
 
     Without `managedJobsNamespaceSelector`, kube-system and the own namespace are left out, as in Kueue.
     """
     namespace = configuration.namespace
     selector = managed_namespaces(configuration.managed_jobs_namespace_selector, besides=namespace)
-    return Settings(
+    return WebhookSettings(
         namespace=namespace,
         host=configuration.webhook.host,
         port=configuration.webhook.port,
@@ -91,7 +91,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
 class Daemon:
     """The running daemon. `start`, then `stop`; `problem` is set when a part has failed for good."""
 
-    def __init__(self, client: Client, settings: Settings, wall: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, client: Client, settings: WebhookSettings, wall: Callable[[], datetime] | None = None) -> None:
         self._client = client
         self._settings = settings
         self._wake = asyncio.Event()
@@ -204,7 +204,7 @@ class Daemon:
         self.failed.set()
 
 
-async def serve(client: Client, settings: Settings, stop: asyncio.Event) -> bool:
+async def serve(client: Client, settings: WebhookSettings, stop: asyncio.Event) -> bool:
     """Run the daemon until `stop` is set or a part fails for good; return whether it ended because it was told to."""
     descriptors.raise_limit()
     daemon = Daemon(client, settings)

@@ -74,7 +74,7 @@ _NOTES = (markers.POD_GROUP_NAME, markers.POD_GROUP_TOTAL_COUNT, markers.POD_SUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class HookedKind:
     """One kind as the API server is asked to show it to us."""
 
     name: str
@@ -85,8 +85,8 @@ class Kind:
     """By which users change the spec, and controllers and kubelets never do."""
 
 
-POD = Kind(name="pod", group="", plural="pods", subresources=("ephemeralcontainers",))
-JOB = Kind(name="job", group="batch", plural="jobs")
+POD = HookedKind(name="pod", group="", plural="pods", subresources=("ephemeralcontainers",))
+JOB = HookedKind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
 UNSERVED = "unserved"
 """In our paths: what makes pods and is not queued itself (`gatelift_kinds.unserved`)."""
@@ -190,7 +190,9 @@ def _unserved(wanted: Wanted) -> list[Json]:
     labelled, before = (f"(has({one}.metadata.labels) && '{key}' in {one}.metadata.labels)" for one in _SIDES)
     same = f"({before} && object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}'])"
     rules = [
-        _rule(Kind(name=each.kind, group=each.group, plural=each.plural, version=each.version), ("CREATE", "UPDATE"))
+        _rule(
+            HookedKind(name=each.kind, group=each.group, plural=each.plural, version=each.version), ("CREATE", "UPDATE")
+        )
         for each in unserved.MAKERS
     ]
     return [
@@ -229,7 +231,7 @@ def _grown(wanted: Wanted) -> list[Json]:
     ]
 
 
-def _growths(kind: Kind) -> Iterable[str]:
+def _growths(kind: HookedKind) -> Iterable[str]:
     """Return how an object grows by the hand of whoever may edit it; a kubelet's and a controller's word is none.
 
     Controllers take finalizers and owners off, and put on a few: with us down that goes on. More than a few, of labels
@@ -336,7 +338,7 @@ def _replaced_when_ended(one: str) -> str:
     return f"(has({policy}) && {policy} == '{markers.REPLACED_WHEN_ENDED}')"
 
 
-def _rule(kind: Kind, operations: tuple[str, ...]) -> Json:
+def _rule(kind: HookedKind, operations: tuple[str, ...]) -> Json:
     return {
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],
@@ -378,7 +380,7 @@ def _not_ours(namespace: str) -> Json:
     }
 
 
-def _changed(kind: Kind) -> Json:
+def _changed(kind: HookedKind) -> Json:
     """Return the condition for updates: a marker or the spec has changed. What kubelets write is neither.
 
     Of pods only those at a gate: what an API server lets be changed of their spec, a run elsewhere takes no notice of.

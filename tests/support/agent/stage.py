@@ -17,7 +17,7 @@ import msgspec
 from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import Placement
-from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_agent.core.settings import AgentSettings, Mode, Policy
 from gatelift_kube.errors import from_status, write_error
 from gatelift_kube.resources import (
     JOB,
@@ -300,7 +300,7 @@ class Stage(Watches):
     def _new_machine(self) -> Machine:
         self.process += 1
         return Machine(
-            Settings(mode=self.mode, instance=f"agent-{self.process}", policy=self._policy, **self._settings)
+            AgentSettings(mode=self.mode, instance=f"agent-{self.process}", policy=self._policy, **self._settings)
         )
 
     def _perform(self, command: commands.Command) -> None:

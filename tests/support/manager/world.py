@@ -31,7 +31,7 @@ from gatelift.core.machine import Machine
 from gatelift.core.rules import invariants
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings
-from gatelift.core.state.settings import Settings
+from gatelift.core.state.settings import CoreSettings
 from gatelift.core.works.beginning import WATCHED
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
@@ -113,7 +113,7 @@ class World:
         self.wire.clear()
         self.api.changes.clear()
         ids = WriteIds(first=self.term * 1_000_000)
-        settings = Settings(origin="origin", kinds=KINDS, **self.settings)
+        settings = CoreSettings(origin="origin", kinds=KINDS, **self.settings)
         self.machine = Machine(settings, self.links, ids)
         self.put(events.ClockRead(unix_seconds=1_795_000_000.0 + self.now))
         self.lease = Lease(spec=LeaseSpec(holder_identity=ME, lease_transitions=self.term))

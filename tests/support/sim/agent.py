@@ -10,7 +10,7 @@ from gatelift_agent.adapters.leadership import settle_seconds
 from gatelift_agent.core import commands, events, ownership
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import KeepFinished, Mode, Policy, Settings
+from gatelift_agent.core.settings import AgentSettings, KeepFinished, Mode, Policy
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
@@ -49,7 +49,7 @@ class SimAgent:
         timeline = cluster.timeline
         mode = Mode.LOCAL if local else Mode.REMOTE
         self._system = lease.partition("/")[0]
-        settings = Settings(
+        settings = AgentSettings(
             mode=mode,
             instance=name,
             own_namespace=self._system,

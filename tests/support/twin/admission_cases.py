@@ -43,7 +43,7 @@ import yaml
 from gatelift_admission.engine import Engine
 from gatelift_admission.preemption.fair import FINAL_SHARE, INITIAL_SHARE
 from gatelift_admission.values.amounts import multiply, parse, to_text
-from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
+from gatelift_admission.values.model import EngineSettings, Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -154,7 +154,7 @@ class Player:
     def play(self) -> None:
         """Feed all objects and take all steps."""
         if "fair" in self.case:
-            self.engine = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
+            self.engine = Engine(EngineSettings(fair_sharing=STRATEGIES[self.case["fair"]]))
         self._feed_structure()
         steps = self.case.get("steps", ["cycle"])
         later = {step["submit"] for step in steps if isinstance(step, dict) and "submit" in step}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Decision, Reserve, Settings
+from gatelift_admission.values.model import Decision, EngineSettings, Reserve
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, Quantity, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -109,9 +109,9 @@ def reserved_status(admission: Admission, *, admitted: bool = True, **more: obje
     return WorkloadStatus(conditions=tuple(conditions), admission=admission, **more)  # type: ignore[arg-type]  # by name
 
 
-def engine_with(*objects: object, settings: Settings | None = None) -> Engine:
+def engine_with(*objects: object, settings: EngineSettings | None = None) -> Engine:
     """Return an engine that knows namespace `ns` and all `objects`."""
-    engine = Engine(settings or Settings())
+    engine = Engine(settings or EngineSettings())
     engine.namespace_changed("ns", {})
     for one in objects:
         if isinstance(one, ClusterQueue):

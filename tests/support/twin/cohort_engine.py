@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Inadmissible, Preempt, Reserve, Settings
+from gatelift_admission.values.model import EngineSettings, Inadmissible, Preempt, Reserve
 from gatelift_kube.objects.kueue import Preemption
 from support.twin.admission_objects import (
     cluster_queue,
@@ -21,7 +21,7 @@ COHORT = "all"
 _WORDS = {Reserve: "", Preempt: "!", Inadmissible: "?"}
 
 
-def cohort_engine(settings: Settings, *names: str, cpu: str = "4") -> Engine:
+def cohort_engine(settings: EngineSettings, *names: str, cpu: str = "4") -> Engine:
     """Return an engine with queues of `cpu` in one cohort, that preempt lower priorities and reclaim from anybody."""
     queues = [cluster_queue(name, group(default={"cpu": cpu}), cohort_name=COHORT, preemption=POLICY) for name in names]
     return engine_with(flavor("default"), *queues, *(local_queue(name, name) for name in names), settings=settings)

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import Reserve, Settings
+from gatelift_admission.values.model import EngineSettings, Reserve
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     AdmissionCheckSpec,
@@ -59,7 +59,7 @@ class Fed:
     def __post_init__(self) -> None:
         """Let both share as the case says, by the same clock."""
         if "fair" in self.case:
-            self.fast = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
+            self.fast = Engine(EngineSettings(fair_sharing=STRATEGIES[self.case["fair"]]))
             self.twin.world.fair = Fair(strategies=STRATEGIES[self.case["fair"]])
         self.fast.wall_clock(START, START)
 

@@ -12,7 +12,7 @@ from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.values.model import Decision, Reserve, Settings
+from gatelift_admission.values.model import Decision, EngineSettings, Reserve
 from support.twin.admission_cases import STRATEGIES, Case
 from support.twin.feed import START
 from support.twin.instances import instance
@@ -60,7 +60,7 @@ class Turns(Settling):
         Settling.__post_init__(self)
         if self.at_once:
             fair = STRATEGIES[self.case["fair"]] if "fair" in self.case else ()
-            self.fast = Engine(Settings(fair_sharing=fair))
+            self.fast = Engine(EngineSettings(fair_sharing=fair))
             self.fast.wall_clock(START, START)
 
     def rest(self) -> None:

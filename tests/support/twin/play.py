@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift_admission.rounds.cycle import Cycle
-from gatelift_admission.rounds.progress import Nominee, Round
+from gatelift_admission.rounds.progress import AdmissionRound, Nominee
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Inadmissible, Preempt, Reserve
 from support.twin.admission_cases import Case
@@ -88,7 +88,7 @@ class WatchedCycle(Cycle):
         """Return 1 if the last round is not at its end."""
         return int(self._round is not None)
 
-    def _open(self) -> Round | None:
+    def _open(self) -> AdmissionRound | None:
         opened = super()._open()
         if opened is None:
             return None
@@ -97,14 +97,14 @@ class WatchedCycle(Cycle):
         self.seen.append(Seen([one.uid for one in heads], {one.uid for one in heads if not one.cursor}, spares, spared))
         return opened
 
-    def _nominate(self, round_: Round, budget: int) -> int:
+    def _nominate(self, round_: AdmissionRound, budget: int) -> int:
         before = len(round_.nominees)
         done = super()._nominate(round_, budget)
         for one in round_.nominees[before:]:
             _hold(spared(self._state.ensure(), one))
         return done
 
-    def _look_at(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+    def _look_at(self, round_: AdmissionRound, nominee: Nominee, decisions: list[Decision]) -> None:
         passed = overtaken(nominee.queue.pending, nominee.entry)
         before = len(decisions)
         super()._look_at(round_, nominee, decisions)
@@ -113,7 +113,7 @@ class WatchedCycle(Cycle):
             if not round_.claims.victims:
                 _hold(above_limits(self._state.node(nominee.queue.name), nominee.entry.charged))
 
-    def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
+    def _process(self, round_: AdmissionRound, decisions: list[Decision], limit: int) -> int:
         before = len(decisions)
         done = super()._process(round_, decisions, limit)
         self.seen[-1].decisions += decisions[before:]

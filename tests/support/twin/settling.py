@@ -15,10 +15,10 @@ from gatelift_admission.values.model import (
     WAKE_PERIOD,
     WAKE_PERIOD_MAX,
     Decision,
+    EngineSettings,
     Inadmissible,
     Preempt,
     Reserve,
-    Settings,
 )
 from support.twin.admission_cases import STRATEGIES, Case
 from support.twin.feed import START, Fed
@@ -30,9 +30,9 @@ ROUNDS_MAX = 24
 """How often those who have to leave may stop after the last event: more than there are workloads in an instance."""
 
 
-def shipped(case: Case, text_refresh: float = 0.0) -> Settings:
+def shipped(case: Case, text_refresh: float = 0.0) -> EngineSettings:
     """Return the settings that the manager ships with, sharing as a case says; texts are another matter."""
-    return Settings(
+    return EngineSettings(
         wake_period=WAKE_PERIOD,
         wake_period_max=WAKE_PERIOD_MAX,
         preemption_patience=PREEMPTION_PATIENCE,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall
-from gatelift_kube.election import ElectionTimes, Standing
+from gatelift_kube.election import ElectionTimes, LeadStanding
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
@@ -54,7 +54,7 @@ def gained(term: int, free_term: int, times: ElectionTimes, mark: int = 0) -> Le
     return LeadershipGained(term=term, settle_seconds=settle, mark=mark, unix=wall())
 
 
-def found_mark(standing: Standing) -> int:
+def found_mark(standing: LeadStanding) -> int:
     """Return what the Lease counted when we took it over, 0 while it is not ours."""
     return standing.tenures[-1].found if standing.tenures else 0
 

@@ -32,7 +32,7 @@ from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placements import ENDING, Placement
-from gatelift_agent.core.settings import Mode, Settings
+from gatelift_agent.core.settings import AgentSettings, Mode
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
@@ -61,7 +61,7 @@ LOOKS_PER_EVENT = 2000
 class Machine:
     """Deterministic: the same events at the same times give the same commands."""
 
-    def __init__(self, settings: Settings, *, jitter: float = 0.0) -> None:
+    def __init__(self, settings: AgentSettings, *, jitter: float = 0.0) -> None:
         self._settings = settings
         self._world = World(settings)
         self._link = Link(self._world, jitter=jitter)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift_agent.core import orphans, ownership, rebuilding
 from gatelift_agent.core.objects import Held
-from gatelift_agent.core.ownership import Owner
+from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
@@ -78,4 +78,4 @@ def _is_meant(world: World, placement: Placement, held: Held, one: ObjectTemplat
     meta = held.object.metadata
     if world.local:
         return meta.uid == one.template
-    return ownership.owner(held.object, placement.key, world.standing.origin) is Owner.OURS
+    return ownership.owner(held.object, placement.key, world.standing.origin) is Ownership.OURS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift_agent.core import foreign, ownership
 from gatelift_agent.core.nodes import GRACE_SECONDS
 from gatelift_agent.core.objects import Held, ref_of
-from gatelift_agent.core.ownership import Owner
+from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import (
     ENDING,
     LIVE,
@@ -75,7 +75,7 @@ def _is_mine(world: World, placement: Placement, tracked: Tracked, obj: KubeObje
         return tracked.uid == meta.uid
     if any(each.objects[meta.name].uid == meta.uid for each in world.placements_at(tracked.ref)):
         return False
-    return world.local or ownership.owner(obj, placement.key, world.standing.origin) is Owner.OURS
+    return world.local or ownership.owner(obj, placement.key, world.standing.origin) is Ownership.OURS
 
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:

@@ -38,7 +38,7 @@ LABELS_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _PLACED_AS_PARTS = 3
 
 
-class Owner(enum.Enum):
+class Ownership(enum.Enum):
     """Whose an object of the wanted name is."""
 
     OURS = "this placement's"
@@ -150,12 +150,12 @@ def _is_placed(meta: ObjectMeta) -> bool:
     return ANNOTATION_PLACED_AS in meta.annotations or meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE
 
 
-def owner(obj: KubeObject, key: PlacementKey, origin: str) -> Owner:
+def owner(obj: KubeObject, key: PlacementKey, origin: str) -> Ownership:
     """Return whose an object is that stands where the placement wants one."""
     found = placed_as(obj)
     if found is None or found[0] != origin:
-        return Owner.FOREIGN
-    return Owner.OURS if found[1] == key else Owner.LEFTOVER
+        return Ownership.FOREIGN
+    return Ownership.OURS if found[1] == key else Ownership.LEFTOVER
 
 
 def job_of(meta: ObjectMeta) -> Maker | None:

@@ -31,7 +31,7 @@ from gatelift_agent.core import (
     starting,
 )
 from gatelift_agent.core.asked import Purpose
-from gatelift_agent.core.ownership import Owner
+from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
@@ -49,7 +49,7 @@ from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.shapes import ShapeError
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks
-from gatelift_kinds.kind import MergeConflictError, Outcome, Part
+from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part
 from gatelift_wire.messages import Applied, GatesLifted
 from gatelift_wire.refusals import Refusal
 
@@ -274,7 +274,7 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
             kept.make_room(world, held.ref)
             who = ownership.owner(held.object, placement.key, world.standing.origin)
             found = ownership.placed_as(held.object)
-            if who is not Owner.FOREIGN and found is not None and found[1] not in world.placements:
+            if who is not Ownership.FOREIGN and found is not None and found[1] not in world.placements:
                 closing.remove_stray(world, placement, tracked, held, now)
         return True
     text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
@@ -410,10 +410,10 @@ def _edited(world: World, placement: Placement, now: float) -> Ending | None:
     return found or allowances.ending(world, placement)
 
 
-def _outcome(world: World, placement: Placement) -> Outcome | None:
+def _outcome(world: World, placement: Placement) -> ObjectEnd | None:
     """Return the end that the work came to by itself: all objects are over; the first failure is the whole's."""
     kind = world.kind(placement)
-    last: Outcome | None = None
+    last: ObjectEnd | None = None
     for tracked in placement.objects.values():
         if tracked.delete_asked:
             continue

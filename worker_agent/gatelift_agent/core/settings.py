@@ -106,7 +106,7 @@ class KeepFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class AgentSettings:
     """All that the machine is told about itself."""
 
     mode: Mode = Mode.REMOTE

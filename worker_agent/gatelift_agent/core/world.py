@@ -22,7 +22,7 @@ from gatelift_agent.core.nodes import Nodes
 from gatelift_agent.core.objects import Held, Objects
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import Placement, State, Tracked
-from gatelift_agent.core.settings import Mode, Settings
+from gatelift_agent.core.settings import AgentSettings, Mode
 from gatelift_agent.core.templates import Templates
 from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
@@ -46,7 +46,7 @@ removals than this."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Standing:
+class SessionStanding:
     """Where the agent stands with the manager. `session` 0: there is none. `open`: messages flow.
 
     `lease_until` is the end of the right to start that the present session granted; `away_since` counts when closed.
@@ -71,10 +71,10 @@ class ApiHealth:
 class World:
     """All facts, by what they are about."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AgentSettings) -> None:
         self.settings = settings
         self.leadership = Leadership()
-        self.standing = Standing()
+        self.standing = SessionStanding()
         self.api = ApiHealth()
         self.cordoned = self.namespace_left = self.ready = False
         self.fresh = self.unheard = True

@@ -23,8 +23,8 @@ from gatelift.core.api.speaking import Door, TurnedAway
 from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
 from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import HigherTermRead, Vouching
-from gatelift.core.clusters.link_writes import Purpose, Write, changes_of, latest
-from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.link_writes import StatusPurpose, Write, changes_of, latest
+from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.long_grants import LongGrants
 from gatelift.core.records import own_conditions
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
@@ -145,7 +145,7 @@ class ClusterRecord:
             return  # a standby has no facts; or it is the echo of what was overtaken
         anew = before is None or before.metadata.uid != found.metadata.uid
         self.object = found = self._counted(found, None if anew else before)
-        if self._write is None or self._write.purpose is not Purpose.SESSION:  # not what we are writing ourselves
+        if self._write is None or self._write.purpose is not StatusPurpose.SESSION:  # not what we are writing ourselves
             self.grants.seen(self.facts, found.status.lease_seconds)
         if anew or found.status.term < self._leading.term:
             self.facts.adopt(found)
@@ -284,7 +284,7 @@ class ClusterRecord:
         """Let the next write go out at once."""
         self._not_before = now
 
-    def pump(self, now: float, out: Outcome) -> None:
+    def pump(self, now: float, out: Effects) -> None:
         """Send the next write, if one is due and this process may."""
         found = self.object
         if self._write is not None or found is None:
@@ -306,7 +306,7 @@ class ClusterRecord:
         changes = self._changes(purpose, found)
         stream_id = self.greeting.stream_id if self.greeting is not None else 0
         self._write = Write(write_id=write_id, purpose=purpose, changes=changes, stream_id=stream_id)
-        if purpose is Purpose.ANSWER:
+        if purpose is StatusPurpose.ANSWER:
             out.commands.append(fencing.answer(write_id, found, shown_lost=self._lost(found)))
             return
         self._tell_left_out(out)
@@ -322,7 +322,7 @@ class ClusterRecord:
     def _is_forged(self, found: WorkerCluster) -> bool:
         return found.metadata.resource_version == self._forged_version
 
-    def _tell_edited(self, found: WorkerCluster, out: Outcome) -> None:
+    def _tell_edited(self, found: WorkerCluster, out: Effects) -> None:
         """Say at the object which numbers are put back, once."""
         if self._edited:
             ref, text = ObjectRef(WORKER_CLUSTER, ObjectKey("", self.name)), texts.numbers_put_back(self._edited)
@@ -331,29 +331,29 @@ class ClusterRecord:
             out.commands.append(Note(level="warning", text=text, cluster=self.name))
         self._edited = ""
 
-    def _tell_foreign(self, told: str, found: WorkerCluster, out: Outcome) -> None:
+    def _tell_foreign(self, told: str, found: WorkerCluster, out: Effects) -> None:
         """Say at the object what of others has no room in its status any more."""
         if told:
             ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", self.name))
             uid, reason = found.metadata.uid, own_conditions.LEFT_OUT
             out.commands.append(EmitEvent(ref=ref, uid=uid, warning=True, reason=reason, message=told))
 
-    def _tell_left_out(self, out: Outcome) -> None:
+    def _tell_left_out(self, out: Effects) -> None:
         """Say once what of the worker's own words cannot be written."""
         left_out = self.facts.left_out
         if left_out and left_out != self._told_left_out:
             out.commands.append(Note(level="warning", text=f"not shown: {left_out}", cluster=self.name))
         self._told_left_out = left_out
 
-    def _changes(self, purpose: Purpose, found: WorkerCluster) -> dict[str, Any]:
-        said = self.greeting if purpose is Purpose.SESSION else self.renewal
+    def _changes(self, purpose: StatusPurpose, found: WorkerCluster) -> dict[str, Any]:
+        said = self.greeting if purpose is StatusPurpose.SESSION else self.renewal
         last = self.greeting.hello.last_session if self.greeting is not None else 0
         session = max(self._written_session, last) + 1  # above both numbers: the agent takes no other
         changes = changes_of(purpose, found, self.facts, said, self._leading.term, session)
-        if purpose is Purpose.SESSION and self.greeting is not None:
+        if purpose is StatusPurpose.SESSION and self.greeting is not None:
             changes |= self._identified(found, self.greeting.hello, changes["session"])
             changes["lease_seconds"] = max(self.facts.lease_seconds, self.grants.needed)
-        elif purpose is Purpose.FENCED:
+        elif purpose is StatusPurpose.FENCED:
             doubted = identity.doubted_in(self.facts)
             if doubted and changes["fenced_through"] >= doubted - 1:
                 changes["settled_session"] = doubted
@@ -378,11 +378,13 @@ class ClusterRecord:
             changes["settled_session"] = session
         return changes
 
-    def _due(self, purpose: Purpose) -> float:
+    def _due(self, purpose: StatusPurpose) -> float:
         """Return when a write may go out; silence counts only when all grants are over that anybody gave (P3)."""
-        return max(self._not_before, self.grants.silence_counts_at) if purpose is Purpose.LOST else self._not_before
+        return (
+            max(self._not_before, self.grants.silence_counts_at) if purpose is StatusPurpose.LOST else self._not_before
+        )
 
-    def next_write(self) -> Purpose | None:
+    def next_write(self) -> StatusPurpose | None:
         """Return what is to be written first.
 
         A session goes before a person's word, so that no word is taken about a session that its agent has left behind;
@@ -392,26 +394,26 @@ class ClusterRecord:
         if found is None or found.status.term > self._leading.term:  # R3
             return None
         if self.greeting is not None:
-            return Purpose.SESSION
+            return StatusPurpose.SESSION
         word = fencing.said(found)
         counts = word is not None and fencing.counts(found, word, shown_lost=self._lost(found))
         if word is not None and not counts:
-            return Purpose.ANSWER
+            return StatusPurpose.ANSWER
         if self.lost_session is not None:
-            return Purpose.LOST
+            return StatusPurpose.LOST
         if counts:
-            return Purpose.FENCED
+            return StatusPurpose.FENCED
         if self.renewal is not None and self.facts.api_reachable != self.renewal.api_reachable:
-            return Purpose.UNREACHABLE
+            return StatusPurpose.UNREACHABLE
         if self.doubted_term:
-            return Purpose.DOUBT
+            return StatusPurpose.DOUBT
         if self._is_forged(found) or found.status.lease_seconds < self.facts.lease_seconds:
-            return Purpose.PUT_BACK
+            return StatusPurpose.PUT_BACK
         if self.awaits_comparison:
             return None  # so that it is shown as served together with what its inventory has shown
-        return Purpose.INFO if cluster_status.differs(found, self.facts) else None
+        return StatusPurpose.INFO if cluster_status.differs(found, self.facts) else None
 
-    def answered(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> Write | None:
+    def answered(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> Write | None:
         """Take the outcome of the write in flight; return it if what it says is now true."""
         write = self._write
         if write is None or write.write_id != event.write_id:
@@ -420,7 +422,7 @@ class ClusterRecord:
         if isinstance(event, WriteFailed):
             self._not_before = now + RETRY_SECONDS
             refused = informing.refused(event)
-            if refused and self.facts.informs and write.purpose is not Purpose.ANSWER:
+            if refused and self.facts.informs and write.purpose is not StatusPurpose.ANSWER:
                 # What only informs keeps nothing waiting that follows from the protocol: at once, without it.
                 self.facts.informs, self.facts.refused = False, refused
                 self._informs_at, self._not_before = now + informing.AGAIN_SECONDS, now
@@ -434,5 +436,5 @@ class ClusterRecord:
             return None
         self.facts = replace(self.facts, **write.changes)
         self.adopt(event.object)
-        self._not_before = now if write.purpose is not Purpose.INFO else now + INFO_SECONDS
+        self._not_before = now if write.purpose is not StatusPurpose.INFO else now + INFO_SECONDS
         return write

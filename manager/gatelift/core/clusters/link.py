@@ -25,8 +25,8 @@ from gatelift.core.clusters.link_values import (
     PlacementsInventoried,
     Reported,
 )
-from gatelift.core.clusters.link_writes import Purpose, Write
-from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.link_writes import StatusPurpose, Write
+from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.renewals import Renewals
 from gatelift.core.clusters.unheard import GREET_ANEW, Undecided, Unheard
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
@@ -48,7 +48,7 @@ from gatelift_wire.session_manager import ManagerSession
 
 
 class Link:
-    """One worker cluster. All methods return nothing; what they want is put into the `Outcome` they are given."""
+    """One worker cluster. All methods return nothing; what they want is put into the `Effects` they are given."""
 
     def __init__(self, name: str, session: ManagerSession, leading: Leading) -> None:
         self.name = name
@@ -173,7 +173,7 @@ class Link:
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
-    def lead(self, now: float, out: Outcome) -> None:
+    def lead(self, now: float, out: Effects) -> None:
         """Serve sessions under the term that was gained; every lease counts as renewed now (design 7).
 
         The longest grant that an earlier leader recorded counts as given now (P3).
@@ -184,12 +184,12 @@ class Link:
         out.upcalls += self._record.lead(now)
         self._pump(now, out)
 
-    def step_down(self, now: float, out: Outcome) -> None:
+    def step_down(self, now: float, out: Effects) -> None:
         """Close the session; nothing is written any more."""
         self._take(self._session.step_down("this manager no longer leads", now), now, out)
         self._record.step_down()
 
-    def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
+    def seen(self, found: WorkerCluster, now: float, out: Effects) -> None:
         """Take the WorkerCluster as it is now."""
         if higher := self._record.higher(found):  # R3
             out.upcalls += higher
@@ -203,12 +203,12 @@ class Link:
         self._tell_fenced(out)
         self._pump(now, out)
 
-    def unconfirmed(self, found: WorkerCluster, now: float, out: Outcome) -> None:
+    def unconfirmed(self, found: WorkerCluster, now: float, out: Effects) -> None:
         """Take that no leader has written the higher term of this version: it is written over."""
         for known in self._record.unconfirmed(found):
             self.seen(known, now, out)
 
-    def gone(self, now: float, out: Outcome) -> None:
+    def gone(self, now: float, out: Effects) -> None:
         """Take that the WorkerCluster was deleted: its agent is not expected; if it is again, it lists what it has."""
         self._record.object, self._record.inventory_open = None, True
         self._evict(now, out)
@@ -228,33 +228,33 @@ class Link:
             return Close(reason=CloseReason.REVOKED, text=text)
         return None
 
-    def opened(self, event: StreamOpened, now: float, out: Outcome) -> None:
+    def opened(self, event: StreamOpened, now: float, out: Effects) -> None:
         """Take a stream that may be served (`refusal` said nothing)."""
         self._opened[event.stream_id] = event
         self.stream(wire.StreamOpened(stream_id=event.stream_id), now, out)
 
-    def closed(self, stream_id: int, text: str, now: float, out: Outcome) -> None:
+    def closed(self, stream_id: int, text: str, now: float, out: Effects) -> None:
         """Take that a stream is over."""
         self._opened.pop(stream_id, None)
         self.stream(wire.StreamClosed(stream_id=stream_id, text=text), now, out)
 
-    def extended(self, now: float, out: Outcome) -> None:
+    def extended(self, now: float, out: Effects) -> None:
         """Go on with what was held back while the own leader lease was not valid."""
         self._grant(now, out)
         self._pump(now, out)
 
-    def stream(self, event: wire.SessionEvent, now: float, out: Outcome) -> None:
+    def stream(self, event: wire.SessionEvent, now: float, out: Effects) -> None:
         """Take what happened on a stream of this cluster."""
         self._take(self._session.handle(event, now), now, out)
         self._pump(now, out)
 
-    def tick(self, now: float, out: Outcome) -> None:
+    def tick(self, now: float, out: Effects) -> None:
         """Do what a deadline that has passed asks for."""
         self._take(self._session.tick(now), now, out)
         self._renewals.ask(self.object, now, out)
         self._pump(now, out)
 
-    def send(self, messages: tuple[Message, ...], now: float, out: Outcome) -> int:
+    def send(self, messages: tuple[Message, ...], now: float, out: Effects) -> int:
         """Send in order; return the sequence number of the first, 0 when the link is not open.
 
         Where the session had to cut one of them, the number is too high, which is the safe side for rule R4. Raises
@@ -270,7 +270,7 @@ class Link:
         self.facts.predecessors, self.facts.predecessors_over = predecessors, over
         self._record.hurry(now)
 
-    def certified(self, certificate: bytes, ca_bundle: bytes, text: str, now: float, out: Outcome) -> None:
+    def certified(self, certificate: bytes, ca_bundle: bytes, text: str, now: float, out: Effects) -> None:
         """Take the authority's answer to a renewal that came over the stream."""
         if not certificate:
             out.commands.append(Note(level="warning", text=f"certificate not renewed: {text}", cluster=self.name))
@@ -282,7 +282,7 @@ class Link:
         """Forget a request to the authority."""
         self._renewals.answered(request_id)
 
-    def wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
+    def wrote(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> None:
         """Take the outcome of the write in flight."""
         write = self._record.answered(event, now, out)
         if write is not None:
@@ -292,7 +292,7 @@ class Link:
 
     # --- what is written (R2) --------------------------------------------------------------------------------------
 
-    def _pump(self, now: float, out: Outcome) -> None:
+    def _pump(self, now: float, out: Effects) -> None:
         away = self._record.turned_away(now)  # looked at again with each newer object
         if away is not None:
             said = (away.stream_id, CloseReason.ANOTHER_AGENT, away.text)
@@ -301,14 +301,14 @@ class Link:
         if self._open_session and self._unheard.greets_anew(now):
             self._end_streams(GREET_ANEW, now, out)
 
-    def _tell_fenced(self, out: Outcome) -> None:
+    def _tell_fenced(self, out: Effects) -> None:
         """Tell of a person's word once it stands in the status, whoever wrote it there and whoever saw the answer."""
         through, who = fenced = self._record.fenced()
         if fenced != self._fenced_told and through:
             out.upcalls.append(FencedByPerson(cluster=self.name, through_session=through, who=who))
         self._fenced_told = fenced
 
-    def _evict(self, now: float, out: Outcome) -> None:
+    def _evict(self, now: float, out: Effects) -> None:
         """End at once every stream that may not be served any more: revoked, deleted, another key approved."""
         for stream_id, opened in tuple(self._opened.items()):
             close = self.refusal(opened.key_digest)
@@ -316,37 +316,37 @@ class Link:
                 bad = wire.BadFrame(stream_id=stream_id, reason=close.reason, text=close.text)
                 self._take(self._session.handle(bad, now), now, out)
 
-    def _take_effect(self, write: Write, now: float, out: Outcome) -> None:
+    def _take_effect(self, write: Write, now: float, out: Effects) -> None:
         """Act on what is now written."""
         found = self.object or WorkerCluster()
         match write.purpose:
-            case Purpose.SESSION:
+            case StatusPurpose.SESSION:
                 # Another agent may have greeted meanwhile: what is written is not of it, so a number is written for it.
                 greeting = self._record.greeting
                 if greeting is not None and greeting.stream_id == write.stream_id:
                     self._welcome(greeting, found.status.session, now, out)
                 else:
                     self._take(self._session.missed(now), now, out)
-            case Purpose.LOST:
+            case StatusPurpose.LOST:
                 if self._record.lost_session is not None:
                     self._record.lost_session = None
                     out.upcalls.append(LinkLost(cluster=self.name))
-            case Purpose.ANSWER:
+            case StatusPurpose.ANSWER:
                 refused = found.metadata.annotations.get(cluster_status.ANNOTATION_FENCE_REFUSED, "")
                 if refused:
                     text = f"a person's word is refused: {refused}"
                     out.commands.append(Note(level="warning", text=text, cluster=self.name))
-            case Purpose.UNREACHABLE:
+            case StatusPurpose.UNREACHABLE:
                 out.upcalls.append(ClusterChanged(cluster=self.name))
                 self._grant(now, out)
-            case Purpose.DOUBT:
+            case StatusPurpose.DOUBT:
                 doubted, self._record.doubted_term = self._record.doubted_term, 0
                 text = link_writes.doubted(doubted, self._leading.term)
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
-            case Purpose.FENCED | Purpose.PUT_BACK | Purpose.INFO:
+            case StatusPurpose.FENCED | StatusPurpose.PUT_BACK | StatusPurpose.INFO:
                 self._settled(now, out)  # and a word is told from what the status says
 
-    def _settled(self, now: float, out: Outcome) -> None:
+    def _settled(self, now: float, out: Effects) -> None:
         """Go on after what was written of a doubt about who serves the cluster."""
         found = self.object
         gets_work = found is not None and self._record.may_get_work(found)
@@ -357,17 +357,17 @@ class Link:
             text = "what is charged here was placed before this WorkerCluster was made; greet anew"
             self.break_off(text, now, out)
 
-    def break_off(self, text: str, now: float, out: Outcome) -> None:
+    def break_off(self, text: str, now: float, out: Effects) -> None:
         """End all streams of the cluster; its agent greets anew, and is asked what it has."""
         self._record.inventory_open = True
         self._end_streams(text, now, out)
 
-    def _end_streams(self, text: str, now: float, out: Outcome) -> None:
+    def _end_streams(self, text: str, now: float, out: Effects) -> None:
         for stream_id in tuple(self._opened):
             bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
             self._take(self._session.handle(bad, now), now, out)
 
-    def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Outcome) -> None:
+    def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Effects) -> None:
         self._record.greeting, self._record.lost_session = None, None
         self._record.served(greeting.hello, now)
         self._hello, self._suspect = greeting.hello, False
@@ -379,7 +379,7 @@ class Link:
 
     # --- the session's outputs -------------------------------------------------------------------------------------
 
-    def _take(self, outputs: list[wire.SessionOutput], now: float, out: Outcome) -> None:
+    def _take(self, outputs: list[wire.SessionOutput], now: float, out: Effects) -> None:
         for output in outputs:
             match output:
                 case wire.Transmit():
@@ -402,7 +402,7 @@ class Link:
                 case _:
                     self._turn(output, now, out)
 
-    def _turn(self, output: wire.SessionOutput, now: float, out: Outcome) -> None:
+    def _turn(self, output: wire.SessionOutput, now: float, out: Effects) -> None:
         """Take what changes the session's own standing."""
         match output:
             case wire.GreetingReceived():
@@ -442,7 +442,7 @@ class Link:
             case _:
                 pass
 
-    def _greeted(self, output: wire.GreetingReceived, now: float, out: Outcome) -> None:
+    def _greeted(self, output: wire.GreetingReceived, now: float, out: Effects) -> None:
         self.facts.last_seen = self._leading.wall.text(now)
         recorded = self.object.status.session if self.object is not None else 0
         text = identity.too_high(output.hello, recorded)
@@ -455,7 +455,7 @@ class Link:
         self.facts.uses_certificate(self._opened[output.stream_id])
         self._record.hurry(now)
 
-    def _delivered(self, output: wire.Delivered, now: float, out: Outcome) -> None:
+    def _delivered(self, output: wire.Delivered, now: float, out: Effects) -> None:
         message = output.message
         if isinstance(message, Capacity):
             self._capacity, self.facts.capacity = message, informing.shown(message)
@@ -482,7 +482,7 @@ class Link:
             unheard=output.unheard,
         )
 
-    def _grant(self, now: float, out: Outcome) -> None:
+    def _grant(self, now: float, out: Effects) -> None:
         """Answer the youngest renewal, if all that it says is written (P4) and this process may (R1)."""
         renewal = self._record.renewal
         if renewal is None or renewal.api_reachable != self.facts.api_reachable or not self._leading.valid(now):

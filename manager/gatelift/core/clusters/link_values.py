@@ -2,7 +2,7 @@
 
 `links.Links` owns all that belongs to a cluster and not to a workload: greeting, rule R2's writes to WorkerCluster,
 leases, credits, inventories, revocation, capacity. The machine owns workloads. `links` calls nothing: it returns
-commands to carry out and upcalls to look at. Neighbours: `links` (implements `Links`), `machine`, `dispatch`, `gone`.
+commands to carry out and upcalls to look at. Neighbours: `links` (has what `LinksPort` asks), `machine`, `dispatch`.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class LinksOutcome:
     upcalls: tuple[Upcall, ...] = field(default=())
 
 
-class Links(Protocol):
+class LinksPort(Protocol):
     """Sessions of all worker clusters. Implemented by `links.Links`; tests of the machine use a fake."""
 
     def handle(self, event: Event, now: float, *, record_revision: int) -> LinksOutcome:

@@ -18,7 +18,7 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
 
 
-class Purpose(enum.Enum):
+class StatusPurpose(enum.Enum):
     """What a write to WorkerCluster is for, dearest first: all but ANSWER are to its status."""
 
     SESSION = "session"
@@ -36,7 +36,7 @@ class Write:
     """A write in flight: what will be true once it has succeeded, and the greeting it was made for (SESSION)."""
 
     write_id: int
-    purpose: Purpose
+    purpose: StatusPurpose
     changes: Mapping[str, Any]
     stream_id: int = 0
 
@@ -50,7 +50,7 @@ def doubted(term: int, ours: int) -> str:
 
 
 def changes_of(
-    purpose: Purpose,
+    purpose: StatusPurpose,
     found: WorkerCluster,
     facts: Facts,
     said: GreetingReceived | LeaseRenewed | None,
@@ -61,13 +61,13 @@ def changes_of(
 
     `said` is the greeting or the renewal that the write is about.
     """
-    if purpose is Purpose.ANSWER:
+    if purpose is StatusPurpose.ANSWER:
         return {}  # the status is left alone
     changes: dict[str, Any] = {"term": term}
     if facts.informs:
         changes["written_capacity"] = facts.capacity
     match purpose, said:
-        case Purpose.SESSION, GreetingReceived(hello=hello):
+        case StatusPurpose.SESSION, GreetingReceived(hello=hello):
             changes |= {
                 "session": next_session,
                 "connected": True,
@@ -76,19 +76,19 @@ def changes_of(
                 "api_reachable": hello.api_reachable,
                 **informing.who(hello),
             }
-        case Purpose.LOST, _:
+        case StatusPurpose.LOST, _:
             changes |= {"connected": False, "lost": True}
             if not found.status.session and facts.placements:
                 # Made anew and never heard since: what is charged there is of an earlier object's sessions, and a
                 # person's word about that must have a session to name.
                 changes["session"] = next_session
-        case Purpose.FENCED, _:
+        case StatusPurpose.FENCED, _:
             through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
             changes |= {"fenced_through": max(through, found.status.fenced_through_session), "fenced_by": who}
             after = cluster_status.fence_finding(found)
             if after:
                 changes |= {"fenced_after": after, "fenced_after_through": through}
-        case Purpose.UNREACHABLE, LeaseRenewed(api_reachable=reachable):
+        case StatusPurpose.UNREACHABLE, LeaseRenewed(api_reachable=reachable):
             changes |= {"api_reachable": reachable}
         case _:
             pass

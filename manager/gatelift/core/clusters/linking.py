@@ -15,7 +15,7 @@ from gatelift_wire import session as wire
 
 
 @dataclass(slots=True)
-class Outcome:
+class Effects:
     """What one step wants, collected in order."""
 
     commands: list[Command] = field(default_factory=list)

@@ -21,7 +21,7 @@ from gatelift.core.clusters.cluster_record import RETRY_SECONDS
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link import Link
 from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, WriteIds
-from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
 from gatelift_kube.contained import Contained
@@ -76,7 +76,7 @@ class Links:
         """Take an event; see `link_values.Links.handle`."""
         self._leading.record_revision = record_revision
         self._now = now
-        out = Outcome()
+        out = Effects()
         try:
             self._take(event, now, out)
         except Exception as error:
@@ -86,7 +86,7 @@ class Links:
             self._failed(cluster or type(event).__name__, error, now, out)
         return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
 
-    def _take(self, event: events.Event, now: float, out: Outcome) -> None:
+    def _take(self, event: events.Event, now: float, out: Effects) -> None:
         match event:
             case events.LeadershipGained() | events.LeadershipExtended() | events.LeadershipLost():
                 self._leadership(event, now, out)
@@ -111,7 +111,7 @@ class Links:
             case _:
                 pass
 
-    def _stream(self, event: events.StreamEvent, now: float, out: Outcome) -> None:
+    def _stream(self, event: events.StreamEvent, now: float, out: Effects) -> None:
         match event:
             case events.StreamOpened():
                 self._stream_opened(event, now, out)
@@ -128,13 +128,13 @@ class Links:
                     link.closed(event.stream_id, event.text, now, out)
                     self._after(link)
 
-    def _break_off(self, cluster: str, text: str, now: float, out: Outcome) -> None:
+    def _break_off(self, cluster: str, text: str, now: float, out: Effects) -> None:
         link = self._links.get(cluster)
         if link is not None:
             link.break_off(text, now, out)
             self._after(link)
 
-    def _failed(self, about: str, error: Exception, now: float, out: Outcome) -> None:
+    def _failed(self, about: str, error: Exception, now: float, out: Effects) -> None:
         """Take that something raised an exception: the sessions of a cluster end and begin anew."""
         cluster = about if about in self._links else ""
         failure = self._contained.failed(about, error, now)
@@ -148,7 +148,7 @@ class Links:
             close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
             out.commands += [CloseStream(stream_id=stream, close=close) for stream in streams]
 
-    def _apart(self, link: Link, step: Callable[[float, Outcome], None], now: float, out: Outcome) -> None:
+    def _apart(self, link: Link, step: Callable[[float, Effects], None], now: float, out: Effects) -> None:
         """Let one of several links take a step; an exception belongs to its cluster, and the others take theirs."""
         try:
             step(now, out)
@@ -165,7 +165,7 @@ class Links:
         link = self._links.get(cluster)
         if link is None:
             return Sent()
-        out = Outcome()
+        out = Effects()
         try:
             first = link.send(tuple(messages), now, out)
         except WireViolation as violation:
@@ -254,7 +254,7 @@ class Links:
         self,
         event: events.LeadershipGained | events.LeadershipExtended | events.LeadershipLost,
         now: float,
-        out: Outcome,
+        out: Effects,
     ) -> None:
         leading = self._leading
         if isinstance(event, events.LeadershipExtended):
@@ -277,7 +277,7 @@ class Links:
         self._writes.clear()
         self._local_write = self._local_retry = None
 
-    def _stream_opened(self, event: events.StreamOpened, now: float, out: Outcome) -> None:
+    def _stream_opened(self, event: events.StreamOpened, now: float, out: Effects) -> None:
         refusal = self._refusal(event, now)
         if refusal is not None:
             out.commands.append(CloseStream(stream_id=event.stream_id, close=refusal))
@@ -304,7 +304,7 @@ class Links:
             return Close(reason=CloseReason.SHUTTING_DOWN, text="too many streams are open", retry_after_seconds=30.0)
         return refusal
 
-    def _enrolment(self, event: events.EnrolmentAsked, now: float, out: Outcome) -> None:
+    def _enrolment(self, event: events.EnrolmentAsked, now: float, out: Effects) -> None:
         if not self._leading.valid(now):
             text = "this manager is a standby; ask again"
             out.commands.append(
@@ -314,13 +314,13 @@ class Links:
         found = self.worker_cluster(event.cluster)
         out.commands += self._enrolments.asked(event, found, self._leading.wall.unix(now))
 
-    def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Outcome) -> None:
+    def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Effects) -> None:
         link = self._links.get(self._streams.get(stream_id, ""))
         if link is not None:
             link.stream(event, now, out)
             self._after(link)
 
-    def _object(self, event: ObjectSeen | ObjectGone | Synced, now: float, out: Outcome) -> None:
+    def _object(self, event: ObjectSeen | ObjectGone | Synced, now: float, out: Effects) -> None:
         if isinstance(event, Synced):
             self._synced = True
             self._local(now, out)
@@ -347,7 +347,7 @@ class Links:
         link.seen(found, now, out)
         self._after(link)
 
-    def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
+    def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> None:
         if self._enrolments.owns_write(event.write_id):
             out.commands += self._enrolments.wrote(event)
             if isinstance(event, WriteDone) and isinstance(event.object, WorkerCluster):
@@ -363,7 +363,7 @@ class Links:
             link.wrote(event, now, out)
             self._after(link)
 
-    def _certified(self, event: events.CertificateIssued, now: float, out: Outcome) -> None:
+    def _certified(self, event: events.CertificateIssued, now: float, out: Effects) -> None:
         if self._enrolments.owns_request(event.request_id):
             found = self.worker_cluster(self._enrolments.cluster_of(event.request_id))
             out.commands += self._enrolments.issued(event, found)
@@ -374,7 +374,7 @@ class Links:
             link.certified(event.certificate, event.ca_bundle, event.text, now, out)
             self._after(link)
 
-    def _tick(self, now: float, out: Outcome) -> None:
+    def _tick(self, now: float, out: Effects) -> None:
         if self._local_retry is not None and self._local_retry <= now:
             self._local_retry = None
             self._local(now, out)
@@ -390,7 +390,7 @@ class Links:
 
     # --- the management cluster itself -----------------------------------------------------------------------------
 
-    def _local(self, now: float, out: Outcome) -> None:
+    def _local(self, now: float, out: Effects) -> None:
         """Make the WorkerCluster of the management cluster, so that its sessions are like any other's."""
         link = self._links.get(LOCAL_CLUSTER)
         missing = link is None or link.object is None

@@ -6,7 +6,7 @@ Neighbour: `link` (hears the request, hands out the answer).
 from __future__ import annotations
 
 from gatelift.core.api.commands import IssueCertificate
-from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.linking import Effects, Leading
 from gatelift_kube.objects.gatelift import WorkerCluster
 
 CERTIFICATE_SECONDS = 1.0
@@ -40,7 +40,7 @@ class Renewals:
         """Forget a request to the authority."""
         self._asked.discard(request_id)
 
-    def ask(self, found: WorkerCluster | None, now: float, out: Outcome) -> None:
+    def ask(self, found: WorkerCluster | None, now: float, out: Effects) -> None:
         """Have a certificate signed for the key that was approved."""
         wanted = self._wanted
         if not wanted or self._asked or now < self._not_before or found is None:

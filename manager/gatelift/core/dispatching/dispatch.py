@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, AttemptState, Internal, Round
+from gatelift.core.records.attempts import Attempt, AttemptState, Internal, OfferRound
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.rules import readiness, targets
 from gatelift.core.state.core import Core, ref_of
@@ -228,7 +228,7 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     settings = core.settings.dispatch
     names = [one.name for one in ranked if one.ended == ranked[0].ended]  # a bid of those where it ended comes later
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
-    attempt.round = Round(since=now, patient_until=now + settings.patience_seconds, alone=alone)
+    attempt.round = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
     _offer(core, attempt, attempt.round, workload, owner, names[:1] if alone else _some(core, names, now), now)
 
 
@@ -244,7 +244,7 @@ def _some(core: Core, names: list[str], now: float) -> list[str]:
 
 
 def _offer(
-    core: Core, attempt: Attempt, asked: Round, workload: Workload, owner: Owner, names: list[str], now: float
+    core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, owner: Owner, names: list[str], now: float
 ) -> None:
     settings = core.settings.dispatch
     offer = Offer(
@@ -272,7 +272,7 @@ def _offer(
     _wait(core, attempt, asked, now)
 
 
-def _wait(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
+def _wait(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
     """Wait for answers, twice as long each time: whoever is slow is asked neither more nor more often for that."""
     settings = core.settings.dispatch
     first = settings.alone_seconds if asked.alone and not asked.looks else settings.bid_seconds
@@ -282,7 +282,7 @@ def _wait(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
     core.agenda.wake(attempt.look, asked.deadline)
 
 
-def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner: Owner, now: float) -> None:
+def _weigh(core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, owner: Owner, now: float) -> None:
     """Take a winner, wait, ask the next ones, or give the reservation back."""
     _drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
@@ -316,14 +316,14 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
     give_back(core, attempt, now)
 
 
-def _busy(core: Core, asked: Round, silent: list[str], now: float) -> bool:
+def _busy(core: Core, asked: OfferRound, silent: list[str], now: float) -> bool:
     """Say whether one of the silent is answering others meanwhile, and so will come to this offer as well."""
     if now >= asked.since + core.settings.dispatch.queue_seconds:
         return False
     return any(core.open_offers.works(name, max(asked.sent_at[name], asked.looked_at)) for name in silent)
 
 
-def _drop_dead(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
+def _drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
     """Strike what no longer counts: refusals, holds that run out, offers of a session that is over (R6)."""
     settings = core.settings.dispatch
     for name, session in list(asked.offered.items()):
@@ -356,7 +356,7 @@ def _refused(core: Core, attempt: Attempt, cluster: str, refusal: Refusal | None
     return why
 
 
-def _best(asked: Round, kind: BidKind) -> str:
+def _best(asked: OfferRound, kind: BidKind) -> str:
     """Return the cluster of the cheapest bid of a kind, at equal cost the one asked first; "" if none."""
     order = {name: place for place, name in enumerate(asked.offered)}
     found = [(bid.cost, order[name], name) for name, bid in asked.bids.items() if bid.kind is kind and name in order]

@@ -56,7 +56,7 @@ def _gave_up(known: Workload) -> int:
     return max(0, sum(counts) - is_true(known.status.conditions, texts.EVICTED))
 
 
-def finished_as(outcome: kinds.Outcome) -> Outcome:
+def finished_as(outcome: kinds.ObjectEnd) -> Outcome:
     """Return the end that the user's object shows."""
     return Outcome(how=Wire.FINISHED, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
 

@@ -198,7 +198,7 @@ class Outcome:
 
 
 @dataclass(slots=True, kw_only=True)
-class Round:
+class OfferRound:
     """Offers that are out, and what came back. `asked` are all clusters asked in this reservation."""
 
     offered: dict[str, int] = field(default_factory=dict)  # cluster -> session in which the offer went
@@ -255,7 +255,7 @@ class Attempt:
     reserved_at: float = 0.0
     asked_on: str = ""  # the version on which its reservations were last asked to be written
     asked_for: tuple[Asked, ...] = ()
-    round: Round | None = None
+    round: OfferRound | None = None
     written_revision: int = 0
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     heard_session: int = 0

@@ -17,7 +17,7 @@ from gatelift.core.api.inflight import CHARGING, InFlight, Outstanding
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.wall import Wall
-from gatelift.core.clusters.link_values import ClusterView, Links, Sent, WriteIds
+from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, WriteIds
 from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, Owner, key_of
@@ -30,7 +30,7 @@ from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.open_offers import OpenOffers
 from gatelift.core.state.out_of_sight import OutOfSight
 from gatelift.core.state.predecessors import Predecessors
-from gatelift.core.state.settings import Settings
+from gatelift.core.state.settings import CoreSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.kueue import Workload
@@ -75,8 +75,8 @@ STATUS_DELAY = 0.05
 class Core:
     """The machine's state. `out` collects the commands of the present call of `handle`."""
 
-    settings: Settings
-    links: Links
+    settings: CoreSettings
+    links: LinksPort
     ids: WriteIds
     ledger: Ledger
     knowledge: Knowledge = field(default_factory=Knowledge)

@@ -8,13 +8,13 @@ from typing import Any
 
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift_admission.values.model import Settings as AdmissionSettings
+from gatelift_admission.values.model import EngineSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.meta import LabelSelector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CoreSettings:
     """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
 
     `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
@@ -29,7 +29,7 @@ class Settings:
     requeue_base: float = 1.0
     requeue_max: float = 3600.0
     status_every: float = 1.0
-    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
+    admission: EngineSettings = field(default_factory=EngineSettings)
     readiness: ReadinessSettings | None = None
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     manages_unnamed: bool = False

@@ -15,7 +15,7 @@ from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
-from gatelift_kinds.kind import Outcome
+from gatelift_kinds.kind import ObjectEnd
 from gatelift_kube.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -60,7 +60,7 @@ def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
     if report is not None and not attempt.end_refused and mirror.over(report.status):
         body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), MIRROR_END
     else:
-        end = Outcome(succeeded=outcome.succeeded, message=outcome.message)
+        end = ObjectEnd(succeeded=outcome.succeeded, message=outcome.message)
         body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), SHOW_END
     if body is not None:
         _write(core, owner, body, purpose, attempt.uid, now=now)
@@ -77,7 +77,7 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
         return False
     if owner.kind.outcome(owner.object) is not None or core.resting.hopeless(owner.ref):
         return False
-    outcome = Outcome(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
+    outcome = ObjectEnd(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
     key = PlacementKey(workload.metadata.uid, core.knowledge.readings[key_of(workload.metadata)][1].epoch)
     step = owner.kind.placed_step(owner.object, key, record.granted(workload))
     if step is not None:
