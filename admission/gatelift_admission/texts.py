@@ -24,7 +24,6 @@ LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 _NOT_QUEUED = frozenset({SUSPENDED, DEACTIVATED, ADMISSION_GATED})
 
 WORKLOAD_ADMITTED = "The workload is admitted"
-CHECKS_NOT_READY = "The workload has not all checks ready"
 NO_RESERVATION = "The workload has no reservation"
 
 

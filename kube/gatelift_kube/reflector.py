@@ -30,6 +30,7 @@ from itertools import count
 import structlog
 
 from gatelift_kube import decoding
+from gatelift_kube.backoff import Backoff
 from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.clock import Clock, monotonic
@@ -37,7 +38,6 @@ from gatelift_kube.decoding import Page
 from gatelift_kube.errors import ApiError, GoneError, KubeError, NotFoundError, SilentError, UndecodableError
 from gatelift_kube.history import History
 from gatelift_kube.resources import ObjectKey, Resource
-from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 
 Emit = Callable[[ApiEvent], None]

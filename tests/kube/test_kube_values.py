@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from gatelift_kube import conditions, decoding, selectors, timestamps
+from gatelift_kube.backoff import Backoff
 from gatelift_kube.budget import Share, TokenBucket
 from gatelift_kube.cache import Cache
 from gatelift_kube.errors import UndecodableError
@@ -17,7 +18,6 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition, LabelSelector, LabelSelectorRequirement
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
-from gatelift_kube.workqueue import Backoff, QueueFullError, WorkQueue
 from gatelift_kube.writes import KubeObject
 
 NOW = "2026-11-21T04:15:00Z"
@@ -133,66 +133,13 @@ def test_a_time_that_is_none_is_named(text: str) -> None:
         timestamps.to_seconds(text)
 
 
-# Work queue
+# Backoff
 
 
-def test_a_key_is_queued_once_and_taken_when_due() -> None:
-    queue: WorkQueue[str] = WorkQueue(10)
-    queue.add("a", 0.0, after=5.0)
-    queue.add("a", 0.0, after=9.0)
-    queue.add("b", 0.0)
-    assert len(queue) == 2
-    assert queue.take(1.0, limit=5) == ["b"]
-    assert queue.next_deadline() == 5.0
-    queue.add("a", 1.0, after=1.0)
-    assert queue.next_deadline() == 2.0
-    assert queue.take(2.0, limit=5) == ["a"]
-    assert queue.take(9.0, limit=5) == []
-    assert queue.next_deadline() is None
-
-
-def test_a_key_that_is_added_during_its_work_is_looked_at_once_more() -> None:
-    queue: WorkQueue[str] = WorkQueue(10)
-    queue.add("a", 0.0)
-    assert queue.take(0.0) == ["a"]
-    queue.add("a", 0.1)
-    queue.add("a", 0.2)
-    assert queue.take(1.0) == []
-    queue.done("a")
-    assert queue.take(1.0) == ["a"]
-    queue.done("a")
-    assert queue.take(2.0) == []
-
-
-def test_a_failing_key_comes_back_later_and_later_until_it_succeeds() -> None:
-    queue: WorkQueue[str] = WorkQueue(10, Backoff(first_seconds=1.0, max_seconds=5.0))
-    queue.add("a", 0.0)
-    now, delays = 0.0, []
-    for _ in range(5):
-        assert queue.take(now) == ["a"]
-        delays.append(queue.retry("a", now))
-        now += delays[-1]
-    assert delays == [1.0, 2.0, 4.0, 5.0, 5.0]
-    assert queue.failures("a") == 5
-    assert queue.take(now) == ["a"]
-    queue.done("a")
-    assert queue.failures("a") == 0
-
-
-def test_a_full_queue_refuses_new_keys_only() -> None:
-    queue: WorkQueue[str] = WorkQueue(1)
-    queue.add("a", 0.0)
-    queue.add("a", 0.0)
-    with pytest.raises(QueueFullError, match="1 keys wait already"):
-        queue.add("b", 0.0)
-
-
-def test_a_forgotten_key_does_not_come_back() -> None:
-    queue: WorkQueue[str] = WorkQueue(10)
-    queue.add("a", 0.0)
-    queue.forget("a")
-    assert queue.next_deadline() is None
-    assert queue.take(1.0) == []
+def test_a_backoff_doubles_up_to_its_maximum() -> None:
+    backoff = Backoff(first_seconds=1.0, max_seconds=5.0)
+    assert [backoff.seconds(failures) for failures in (1, 2, 3, 4, 5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
+    assert backoff.seconds(2, 0.0) == 1.0, "the half, so that those who failed at once do not come back at once"
 
 
 def test_a_backoff_of_very_many_failures_is_its_maximum() -> None:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from gatelift_kube.backoff import Backoff
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
-from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.servers.reflecting import LIMITS, Followed, running, watches

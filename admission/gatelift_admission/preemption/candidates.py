@@ -20,7 +20,6 @@ from gatelift_kube.objects.kueue import Preemption
 
 NEVER = "Never"
 ANY = "Any"
-LOWER = "LowerPriority"
 LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
 
 

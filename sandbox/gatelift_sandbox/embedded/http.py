@@ -31,7 +31,6 @@ WATCH_SECONDS = 1800
 """A watch that names no `timeoutSeconds` ends after this, as with a real API server."""
 BOOKMARK_SECONDS = 10.0
 """A real API server sends bookmarks about once a minute; a sandbox shows sooner that they are understood."""
-CHUNK_BYTES_MAX = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
 CLOSING_TURNS = 3
 """An aborted TLS connection is gone after two turns of the event loop: its own and its socket's."""

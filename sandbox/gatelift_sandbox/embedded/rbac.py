@@ -168,12 +168,6 @@ def bootstrap() -> list[tuple[str, Document]]:
     return found
 
 
-def account_of(name: str) -> tuple[str, str] | None:
-    """Return (namespace, name) of the ServiceAccount that a user is, None if it is none."""
-    namespace, _, account_name = name.removeprefix(ACCOUNT_PREFIX).partition(":")
-    return (namespace, account_name) if name.startswith(ACCOUNT_PREFIX) and account_name else None
-
-
 def review_request(attributes: Document, path: Document | None) -> RequestInfo:
     """Return the request that a SubjectAccessReview asks about."""
     if path is not None:

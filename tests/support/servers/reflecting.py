@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from gatelift_kube.backoff import Backoff
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.reflector import Reflector, ReflectorLimits
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.tasks import spawn
-from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from support.servers.fake_apiserver import FakeApiServer
 

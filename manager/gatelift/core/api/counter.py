@@ -19,7 +19,6 @@ from gatelift.core.api.events import LeadershipGained
 from gatelift_kube.election import Tenure, holder_digest
 from gatelift_wire.leases import UNCOUNTED, Sealed
 
-KEY_BYTES = 32
 _MAC_BYTES = 32
 _HOLDER_BYTES = 8
 _ORIGIN_BYTES = 8

@@ -340,12 +340,3 @@ class LinksPort(Protocol):
     def next_deadline(self) -> float | None:
         """Return the moment at which `handle(Ticked())` has something to do."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitSent:
-    """Where the last Commit of a placement went: rule R4 needs both numbers."""
-
-    key: PlacementKey
-    session: int
-    sequence: int

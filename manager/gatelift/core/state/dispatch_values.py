@@ -28,7 +28,6 @@ class DispatchSettings:
     queue_share: float = 0.25
     give_up_base: float = 5.0
     give_up_max: float = 300.0
-    failure_half_life: float = 300.0
 
 
 AVOID_MAX = 50_000
