@@ -23,10 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube import timestamps
-from gatelift_kube.numbers import signed, whole
+from gatelift_kube.numbers import signed
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import LEASE, ObjectKey
+from gatelift_kube.versions import is_older
 
 NEVER = -math.inf
 ANNOTATION_COUNTER = "gatelift.dev/lease-counter"
@@ -170,8 +171,10 @@ class Election:
 
     def _note_count(self, lease: Lease | None, now: float) -> None:
         """Compare the number with the one seen before; one that nobody can have counted to is as none, not as 0."""
-        before = self._counted if self._lease is not None else None
-        self._is_older = self._is_older or _is_older(lease, self._lease)
+        known = self._lease
+        before = self._counted if known is not None else None
+        if lease is not None and known is not None and is_older(lease.metadata, known.metadata):
+            self._is_older = True
         after = counter_of(lease) if _is_counted(lease) else None
         if after is None:
             if self._is_older and before is not None:
@@ -426,14 +429,6 @@ def _believable(lease: Lease | None) -> int:
     """Return the number of a Lease, 0 where nobody can have come to it."""
     number = counter_of(lease)
     return number if number <= BELIEVED_MAX and _is_counted(lease) else 0
-
-
-def _is_older(lease: Lease | None, known: Lease | None) -> bool:
-    """Say whether a Lease has a version below the one that was known before: its history is another one."""
-    if lease is None or known is None:
-        return False
-    version, before = whole(lease.metadata.resource_version), whole(known.metadata.resource_version)
-    return version is not None and before is not None and version < before
 
 
 def is_settled(lease: Lease | None) -> bool:

@@ -15,7 +15,7 @@ from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import KUBELET_MARGIN_SECONDS, OUT_OF_SERVICE, Nodes
-from gatelift_agent.core.objects import Objects, is_older
+from gatelift_agent.core.objects import Objects
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
@@ -38,6 +38,7 @@ from gatelift_kinds.registry import POD_KIND
 from gatelift_kube.objects.core import Node, NodeSpec, Pod, PodSpec, SchedulingGate, Taint
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.versions import is_older
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import PodSetRequest
 from gatelift_wire.refusals import Refusal

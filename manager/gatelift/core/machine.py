@@ -47,6 +47,7 @@ from gatelift.core.works import deciding, intake, looking, owners, reconcile, wr
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift_admission.engine import Engine
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.versions import is_last
 from gatelift_kube.writes import (
     Create,
     Delete,
@@ -281,7 +282,7 @@ class Machine:
             core.budget.earn()
             if event.object is not None and event.object.metadata.uid != outstanding.gone:
                 intake.seen(core, outstanding.ref.resource, event.object, event.raw, now)
-                if intake.is_last(event.object.metadata):
+                if is_last(event.object.metadata):
                     intake.gone(core, outstanding.ref.resource, event.object)
             if event.object is not None:
                 telling.written(core, outstanding, now)

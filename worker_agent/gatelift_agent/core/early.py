@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gatelift_agent.core import observing
-from gatelift_agent.core.objects import is_older
 from gatelift_agent.core.world import World
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.versions import is_older
 from gatelift_kube.writes import KubeObject
 
 EARLY_MAX = 10_000

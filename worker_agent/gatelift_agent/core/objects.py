@@ -16,10 +16,10 @@ from gatelift_agent.core import ownership
 from gatelift_agent.core.ownership import Maker
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kinds.pod_trouble import Trouble
-from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.versions import is_older
 from gatelift_kube.writes import KubeObject
 
 GONE_REMEMBERED_MAX = 10_000
@@ -190,14 +190,3 @@ def ref_of(resource: Resource, meta: ObjectMeta) -> ObjectRef:
 def is_same(new: ObjectMeta, known: ObjectMeta) -> bool:
     """Say whether both are one version of one object: what we wrote comes as the answer and by the watch."""
     return new.resource_version == known.resource_version and new.uid == known.uid
-
-
-def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
-    """Say whether `new` is an older version of the same kind of object than `known`.
-
-    Resource versions are compared as numbers, which they are on every API server in use (KEP-5504 makes it a promise).
-    Where one is not a number the newer arrival wins.
-    """
-    left, right = new.resource_version, known.resource_version
-    older, newer = whole(left), whole(right)
-    return older is not None and newer is not None and older < newer

@@ -11,8 +11,8 @@ from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD
+from gatelift_kube.versions import is_last
 from gatelift_kube.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_wire.refusals import Refusal
 
@@ -72,7 +72,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     if asked.purpose in {Purpose.REMOVE, Purpose.REMOVE_STRAY}:
         _removed(world, tracked, asked, event)
         return
-    if event.object is not None and _is_over(event.object.metadata):
+    if event.object is not None and is_last(event.object.metadata):
         tracked.removed = tracked.removed or asked.purpose is Purpose.UNFINALIZE
         observing.gone_for_sure(world, tracked, event.object, now)
     elif event.object is not None:
@@ -132,11 +132,6 @@ def _carried_out(tracked: Tracked, asked: Asked, now: float) -> None:
     again = tracked.carried_out == write and now < tracked.again_at + progress.RETRY_MAX_SECONDS
     tracked.repeated = tracked.repeated + 1 if again else 0
     tracked.carried_out, tracked.again_at = write, now + progress.pause(tracked.repeated)
-
-
-def _is_over(meta: ObjectMeta) -> bool:
-    """Say whether an answer shows the last state of an object: that write took the last finalizer of a deleted one."""
-    return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
 def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> None:

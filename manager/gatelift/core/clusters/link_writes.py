@@ -13,8 +13,8 @@ from typing import Any
 from gatelift.core.api import informing
 from gatelift.core.clusters import cluster_status
 from gatelift.core.clusters.cluster_status import Facts
-from gatelift.core.records.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.versions import newer
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
 
 

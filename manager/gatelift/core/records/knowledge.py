@@ -15,7 +15,6 @@ from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.records.record import Record
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.made_for import owners_of
-from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -29,27 +28,13 @@ from gatelift_kube.objects.kueue import (
 )
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
+from gatelift_kube.versions import newer
 from gatelift_kube.writes import KubeObject
 
 
 def key_of(metadata: ObjectMeta) -> ObjectKey:
     """Return where the object lives."""
     return ObjectKey(metadata.namespace, metadata.name)
-
-
-def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
-    """Say whether `candidate` tells something that `known` does not: another object, or a later version of it.
-
-    What we wrote comes twice, as the answer and by the watch; the second is no news. Versions of one kind are
-    comparable as integers (promised since Kubernetes 1.35, true of etcd ever since); where they are no integers
-    another one counts as newer, as a watch delivers in order.
-    """
-    if candidate.uid != known.uid:
-        return True
-    if candidate.resource_version == known.resource_version:
-        return False
-    found, before = whole(candidate.resource_version), whole(known.resource_version)
-    return found is None or before is None or found > before
 
 
 @dataclass(slots=True)

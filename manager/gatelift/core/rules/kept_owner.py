@@ -20,12 +20,13 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_OWNER_BACK
-from gatelift.core.records.knowledge import key_of, newer
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
+from gatelift_kube.versions import newer
 
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:

@@ -15,7 +15,7 @@ from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner, key_of, newer
+from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import out_of_sight, predecessors
 from gatelift.core.state.core import Core, ref_of
@@ -24,8 +24,8 @@ from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.versions import is_last, newer
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
 
@@ -92,14 +92,6 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> None:
             core.ledger.engine.runtime_class_changed(obj)
         case _:
             pass
-
-
-def is_last(meta: ObjectMeta) -> bool:
-    """Say whether an answer shows an object's last state: that write took the last finalizer of a deleted one.
-
-    A watch that lists anew may never have known such an object, and then never says that it is gone.
-    """
-    return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
 def lost_its_mark(core: Core, ref: ObjectRef, obj: KubeObject) -> bool:
