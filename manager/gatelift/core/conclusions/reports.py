@@ -14,7 +14,7 @@ from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
-from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.records.attempts import NO_WINNER, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.rules import kept_record, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
@@ -43,7 +43,6 @@ from gatelift_wire.refusals import Refusal
 
 WHOLE_BYTES_MAX = 16 * 1024
 """A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
-NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState.OFFERED})
 Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
 
 

@@ -154,6 +154,10 @@ TABLE: dict[AttemptState, dict[Internal | Wire, AttemptState]] = {
 LIVE = frozenset({_S.CHOSEN, _S.PLACED, _S.RUNNING, _S.ENDING, _S.LOST})
 """States in which something of the placement may exist at a cluster (rule P7: the record says placed or ending)."""
 
+CHOOSING = frozenset({_S.RESERVED, _S.OFFERED})
+"""States in which quota is reserved and no cluster has won."""
+NO_WINNER = CHOOSING | {_S.PENDING}
+
 UNLIFTED = frozenset({_S.CHOSEN, _S.PLACED})
 """States in which the agent waits for the manager's word in each new session (R1)."""
 

@@ -14,7 +14,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, AttemptState, Ending
+from gatelift.core.records.attempts import CHOOSING, NO_WINNER, Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import outgrown, priorities, seeking
 from gatelift.core.state import out_of_sight
@@ -224,12 +224,12 @@ def _with_workload(
         core.mark_workload(key_of(workload.metadata))
         return
     priorities.follow_label(core, owner, workload, look, now)
-    if attempt.state in _UNADMITTED and _hold_back(core, owner, attempt.uid, now):
+    if attempt.state in NO_WINNER and _hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state is AttemptState.PENDING:
         _keep_alike(core, owner, workload, now)
         return
-    if attempt.state in _NO_WINNER and kind.suspended(obj) and not kind.equivalent(workload, obj):
+    if attempt.state in CHOOSING and kind.suspended(obj) and not kind.equivalent(workload, obj):
         _delete_workload(core, workload, look, now)  # it got quota for something else; nothing of it runs
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
@@ -269,8 +269,6 @@ def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt)
         core.mark_workload(key_of(workload.metadata))
 
 
-_NO_WINNER = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
-_UNADMITTED = _NO_WINNER | {AttemptState.PENDING}
 _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
 

@@ -16,7 +16,7 @@ from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
 from gatelift.core.records import reclaimed, record
-from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire
+from gatelift.core.records.attempts import NO_WINNER, Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
 from gatelift.core.rules import (
@@ -139,7 +139,7 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
     outcome = owner.kind.outcome(owner.object)
     if outcome is None:
         return False
-    if attempt.state in reports.NO_WINNER:
+    if attempt.state in NO_WINNER:
         endings.close(core, attempt, now)
         attempt.outcome = endings.finished_as(outcome)
         return True
@@ -211,7 +211,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         attempt.follow(Internal.RESERVE)
         if kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
-    if attempt.state in reports.NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
+    if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
         attempt.cluster, attempt.policy = rec.cluster, rec.policy
@@ -274,7 +274,7 @@ def _onward(
         _without_record(core, known, attempt, owner)
     elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
         pass  # a write is on its way, or its end is in the attempt
-    elif attempt.state in reports.NO_WINNER:
+    elif attempt.state in NO_WINNER:
         _towards_admission(core, known, rec, attempt, kind, owner, now)
     elif kind is not None and owner is not None and attempt.live:
         placing.converse(core, known, rec, attempt, owner, now)
