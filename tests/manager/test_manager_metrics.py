@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import generate_latest
 
 from gatelift.adapters.metrics import Metrics
-from gatelift.core.api.commands import Note
+from gatelift.core.api.commands import Happened, Transition
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
@@ -37,8 +37,8 @@ class Counted:
         role = {"replica_role": "leader"} if name.startswith("kueue_") else {}
         return self.metrics.registry.get_sample_value(name, {**labels, **role})
 
-    def said(self, transition: str) -> list[Note]:
-        return [note for note in self.world.notes if dict(note.fields).get("transition") == transition]
+    def said(self, happened: Happened) -> list[Transition]:
+        return [note for note in self.world.notes if isinstance(note, Transition) and note.happened is happened]
 
 
 def a_running_pod() -> Counted:
@@ -249,10 +249,11 @@ def test_each_transition_is_one_log_line_that_names_workload_epoch_and_cluster()
     counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
     counted.world.settle()
     key = str(_workload(counted.world))
-    for transition in ("reserved", "admitted", "lifted", "finished"):
-        said = counted.said(transition)
-        assert [(note.workload, note.epoch) for note in said] == [(key, 1)], transition
-        assert transition == "reserved" or said[0].cluster == "a"
+    for happened in (Happened.RESERVED, Happened.ADMITTED, Happened.LIFTED, Happened.FINISHED):
+        said = counted.said(happened)
+        assert [(note.workload, note.epoch) for note in said] == [(key, 1)], happened
+        assert happened is Happened.RESERVED or said[0].cluster == "a"
+        assert dict(said[0].fields)["transition"] == happened.value, "the log says it as well"
 
 
 def _placed(world: World) -> PlacementKey:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.transitions import Transitions
-from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendFrame
+from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendFrame, Transition
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, WriteFailed
@@ -84,7 +84,9 @@ class Metrics:
             case IssueCertificate():
                 self._certificates.inc()
             case Note():
-                self._note(command)
+                self._notes.labels(command.level).inc()
+                if isinstance(command, Transition):
+                    self._transitions.count(command)
             case Read() | EmitEvent():
                 pass
             case _:
@@ -98,9 +100,3 @@ class Metrics:
             resource = f"{series[1]}/{part}" if part else series[1]
             writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), resource)
         writes.inc()
-
-    def _note(self, note: Note) -> None:
-        self._notes.labels(note.level).inc()
-        fields = dict(note.fields)
-        if "transition" in fields:
-            self._transitions.count(fields, note.workload, note.cluster)

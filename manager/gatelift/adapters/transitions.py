@@ -8,6 +8,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
+from gatelift.core.api.commands import Happened, Span, Transition
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
 KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
@@ -102,39 +103,42 @@ class Transitions:
             registry=registry,
         )
 
-    def count(self, fields: dict[str, str], workload: str, cluster: str) -> None:
+    def count(self, note: Transition) -> None:
         """Count one transition of a workload, which is named as `namespace/name`."""
-        of = (fields.get("cluster_queue", ""), fields.get("queue", ""), workload.partition("/")[0])
-        reason, cause, rank = fields.get("reason", ""), fields.get("cause", ""), fields.get(CLASS, "")
-        seconds = {name: float(text) for name, text in fields.items() if name.endswith("_seconds")}
-        match fields["transition"]:
-            case "reserved":
+        of = (note.cluster_queue, note.local_queue, note.workload.partition("/")[0])
+        rank, seconds = note.priority_class, note.seconds
+        match note.happened:
+            case Happened.RESERVED:
                 self._reserved.add(of, rank)
-                self._queued.add(of, seconds["queued_seconds"], rank)
-            case "admitted":
+                self._queued.add(of, seconds[Span.QUEUED], rank)
+            case Happened.ADMITTED:
                 self._admitted.add(of, rank)
-                self._checked.add(of, seconds["checks_seconds"], rank)
-                self._waited.add(of, seconds["queued_seconds"] + seconds["checks_seconds"], rank)
-                if cluster and cluster != LOCAL_CLUSTER:
-                    self._sent.add(of, cluster)
-                    self._placed.add(of, cluster)
-            case "lifted" if "lift_seconds" in seconds:
-                self._lifted.labels(cluster).observe(seconds["lift_seconds"])
-            case "evicted":
-                self._evicted.add(of, reason, cause, rank)
-                if fields.get("first"):
-                    self._evicted_once.add(of, reason, cause, rank)
-                if "ready_seconds" in seconds:
-                    self._ready_to_evicted.add(of, seconds["ready_seconds"], reason, cause)
-            case "preempted":
-                self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason, LEADER).inc()
-            case "ready":
-                self._ready.add(of, seconds["queued_seconds"], rank)
-                self._until_ready.add(of, seconds["admitted_seconds"], rank)
-            case "released" if reason and "drained_seconds" in seconds:
-                self._drained.add(of, seconds["drained_seconds"], reason)
-            case "finished":
+                self._checked.add(of, seconds[Span.CHECKS], rank)
+                self._waited.add(of, seconds[Span.QUEUED] + seconds[Span.CHECKS], rank)
+                if note.cluster and note.cluster != LOCAL_CLUSTER:
+                    self._sent.add(of, note.cluster)
+                    self._placed.add(of, note.cluster)
+            case Happened.LIFTED:
+                if Span.LIFT in seconds:
+                    self._lifted.labels(note.cluster).observe(seconds[Span.LIFT])
+            case Happened.EVICTED:
+                self._count_eviction(of, note)
+            case Happened.PREEMPTED:
+                self._preempted.labels(note.cluster_queue, note.reason, LEADER).inc()
+            case Happened.READY:
+                self._ready.add(of, seconds[Span.QUEUED], rank)
+                self._until_ready.add(of, seconds[Span.ADMITTED], rank)
+            case Happened.RELEASED:
+                if note.reason and Span.DRAINED in seconds:
+                    self._drained.add(of, seconds[Span.DRAINED], note.reason)
+            case Happened.FINISHED:
                 self._finished.add(of, rank)
-                self._ran.add(of, seconds["ran_seconds"])
-            case _:
-                pass
+                self._ran.add(of, seconds[Span.RAN])
+
+    def _count_eviction(self, of: Of, note: Transition) -> None:
+        why = note.reason, note.cause
+        self._evicted.add(of, *why, note.priority_class)
+        if note.is_first:
+            self._evicted_once.add(of, *why, note.priority_class)
+        if Span.READY in note.seconds:
+            self._ready_to_evicted.add(of, note.seconds[Span.READY], *why)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gatelift_kube.resources import ObjectRef, Resource
 from gatelift_kube.writes import ApiWrite, EmitEvent
@@ -121,7 +122,7 @@ class SettleLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A fact for the log and the metrics, with the workload and epoch it is about."""
+    """A fact for the log, with the workload and epoch it is about."""
 
     level: str  # "info" or "warning"
     text: str
@@ -129,6 +130,48 @@ class Note:
     epoch: int = 0
     cluster: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+
+
+class Happened(enum.Enum):
+    """What has happened to a workload; the value is what the log says."""
+
+    RESERVED = "reserved"
+    ADMITTED = "admitted"
+    LIFTED = "lifted"
+    EVICTED = "evicted"
+    PREEMPTED = "preempted"
+    READY = "ready"
+    RELEASED = "released"
+    FINISHED = "finished"
+
+
+class Span(enum.Enum):
+    """Between which two moments seconds lie; the value is what the log says."""
+
+    QUEUED = "queued_seconds"
+    CHECKS = "checks_seconds"
+    LIFT = "lift_seconds"
+    READY = "ready_seconds"
+    ADMITTED = "admitted_seconds"
+    DRAINED = "drained_seconds"
+    RAN = "ran_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition(Note):
+    """A note that metrics count: what has happened, to what is charged to which queue, and how long it took.
+
+    `cluster_queue` of what was preempted is the one that preempts. `is_first`: of all evictions for that reason.
+    """
+
+    happened: Happened
+    cluster_queue: str
+    local_queue: str = ""
+    priority_class: str = ""
+    reason: str = ""
+    cause: str = ""
+    is_first: bool = False
+    seconds: Mapping[Span, float] = field(default_factory=dict)
 
 
 Command = (

@@ -1,12 +1,16 @@
 """What people and machines are told of a transition that is written: Kubernetes events, log lines, figures.
 
-Reasons and texts are Kueue's where Kueue has them. A note's fields are what `adapters.metrics` counts; they are the
-only place where times leave the core. Nothing is decided here. Neighbour: `machine` calls after each successful write.
+Reasons and texts are Kueue's where Kueue has them. What `adapters.metrics` counts is a `Transition`: they are the only
+place where times leave the core. Nothing is decided here. Neighbour: `machine` calls after each successful write.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from gatelift.core import texts
+from gatelift.core.api.commands import Happened, Span, Transition
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.resting import PODS_READY
 from gatelift.core.records import record
@@ -71,8 +75,8 @@ def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
     if attempt.reserve is None:
         return
     _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
-    seconds = {"queued_seconds": attempt.reserve.wait_seconds}
-    core.note("quota reserved", attempt, fields=_fields(core, known, attempt, "reserved", seconds))
+    seconds = {Span.QUEUED: attempt.reserve.wait_seconds}
+    _note(core, known, attempt, Happened.RESERVED, "quota reserved", seconds)
 
 
 def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
@@ -83,8 +87,7 @@ def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None
     if known.status.cluster_name:
         _workload(core, known, texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
         _owner(core, known, texts.DISPATCHED, texts.dispatched(known.status.cluster_name))
-    seconds = {"queued_seconds": queued, "checks_seconds": waited}
-    core.note("admitted", attempt, fields=_fields(core, known, attempt, "admitted", seconds))
+    _note(core, known, attempt, Happened.ADMITTED, "admitted", {Span.QUEUED: queued, Span.CHECKS: waited})
 
 
 def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
@@ -97,17 +100,12 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     ready = find(known.status.conditions, texts.PODS_READY)
     seconds = {}
     if ready is not None and ready.status == TRUE:
-        seconds["ready_seconds"] = _since(core, ready.last_transition_time, now)
+        seconds[Span.READY] = _since(core, ready.last_transition_time, now)
     stats = known.status.scheduling_stats
     reason, cause = record.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
     count = sum(one.count for one in (stats.evictions if stats else ()) if one.reason == reason)
-    more = (
-        ("reason", reason),
-        ("cause", cause),
-        ("first", "yes" if count == 1 else ""),
-    )
-    fields = _fields(core, known, attempt, "evicted", seconds)
-    core.note(f"evicted: {said.message}", attempt, fields=(*fields, *more))
+    why = _Why(reason, cause, is_first=count == 1)
+    _note(core, known, attempt, Happened.EVICTED, f"evicted: {said.message}", seconds, why)
 
 
 def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
@@ -118,10 +116,10 @@ def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
         return
     queued = requeued.last_transition_time if requeued is not None else known.metadata.creation_timestamp
     seconds = {
-        "queued_seconds": _since(core, queued, now),
-        "admitted_seconds": _since(core, admitted.last_transition_time, now),
+        Span.QUEUED: _since(core, queued, now),
+        Span.ADMITTED: _since(core, admitted.last_transition_time, now),
     }
-    core.note("pods ready", attempt, fields=_fields(core, known, attempt, "ready", seconds))
+    _note(core, known, attempt, Happened.READY, "pods ready", seconds)
 
 
 def _since(core: Core, text: str | None, now: float) -> float:
@@ -138,8 +136,24 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
         _owner(core, victim, texts.PREEMPTED, decision.event)
     by = core.knowledge.workloads.get(decision.preemptor)
     queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
-    fields = (("transition", "preempted"), ("preempting_cluster_queue", queue), ("reason", decision.reason))
-    core.note(f"preempted: {decision.message}", attempt, fields=fields)
+    happened = Happened.PREEMPTED
+    core.out.append(
+        Transition(
+            level="info",
+            text=f"preempted: {decision.message}",
+            workload=str(attempt.workload),
+            epoch=attempt.epoch,
+            cluster=attempt.cluster,
+            fields=(
+                ("transition", happened.value),
+                ("preempting_cluster_queue", queue),
+                ("reason", decision.reason),
+            ),
+            happened=happened,
+            cluster_queue=queue,
+            reason=decision.reason,
+        )
+    )
 
 
 def waits(core: Core, decision: Inadmissible) -> None:
@@ -189,10 +203,10 @@ def stopped(core: Core, attempt: Attempt, ending: Ending) -> None:
 
 def _released(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     since = core.ledger.draining_since(attempt.uid)
-    seconds = {"drained_seconds": max(0.0, now - since)} if since is not None else {}
+    seconds = {Span.DRAINED: max(0.0, now - since)} if since is not None else {}
     said = find(known.status.conditions, texts.EVICTED)
-    fields = _fields(core, known, attempt, "released", seconds)
-    core.note("quota released", attempt, fields=(*fields, ("reason", said.reason if said is not None else "")))
+    why = _Why(said.reason if said is not None else "")
+    _note(core, known, attempt, Happened.RELEASED, "quota released", seconds, why)
 
 
 def _finished(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
@@ -202,8 +216,8 @@ def _finished(core: Core, known: Workload, attempt: Attempt, now: float) -> None
     failed_containers.tell(core, known, attempt)
     said, admitted = (find(known.status.conditions, type_) for type_ in (texts.FINISHED, texts.ADMITTED))
     began = core.wall.at(admitted.last_transition_time if admitted is not None else None, now)
-    fields = _fields(core, known, attempt, "finished", {"ran_seconds": max(0.0, now - began)})
-    core.note("finished", attempt, fields=(*fields, ("reason", said.reason if said is not None else "")))
+    why = _Why(said.reason if said is not None else "")
+    _note(core, known, attempt, Happened.FINISHED, "finished", {Span.RAN: max(0.0, now - began)}, why)
 
 
 def queue_of(core: Core, known: Workload, attempt: Attempt) -> str:
@@ -214,19 +228,55 @@ def queue_of(core: Core, known: Workload, attempt: Attempt) -> str:
     return admission.cluster_queue if admission is not None else core.knowledge.cluster_queue_of(known)
 
 
-def _fields(
-    core: Core, known: Workload, attempt: Attempt, transition: str, seconds: dict[str, float]
-) -> tuple[tuple[str, str], ...]:
-    """Return what a log line says besides workload, epoch and cluster."""
+class _Why(NamedTuple):
+    """Why something has happened. `cause` and `is_first` are of evictions."""
+
+    reason: str = ""
+    cause: str = ""
+    is_first: bool = False
+
+
+def _note(
+    core: Core,
+    known: Workload,
+    attempt: Attempt,
+    happened: Happened,
+    text: str,
+    seconds: Mapping[Span, float],
+    why: _Why | None = None,
+) -> None:
+    """Leave a line for the log, which says besides workload, epoch and cluster what metrics count."""
     ref = known.spec.priority_class_ref
-    about = (
-        ("transition", transition),
-        ("cluster_queue", queue_of(core, known, attempt)),
-        ("queue", known.spec.queue_name),
-        ("priority_class", ref.name if ref is not None else ""),
-        ("uid", attempt.uid),
+    queue, rank = queue_of(core, known, attempt), ref.name if ref is not None else ""
+    about = (("cluster_queue", queue), ("queue", known.spec.queue_name), ("priority_class", rank), ("uid", attempt.uid))
+    lasted = tuple((span.value, f"{value:.3f}") for span, value in seconds.items())
+    fields = (("transition", happened.value), *about, *lasted, *_said(happened, why))
+    why = why or _Why()
+    core.out.append(
+        Transition(
+            level="info",
+            text=text,
+            workload=str(attempt.workload),
+            epoch=attempt.epoch,
+            cluster=attempt.cluster,
+            fields=fields,
+            happened=happened,
+            cluster_queue=queue,
+            local_queue=known.spec.queue_name,
+            priority_class=rank,
+            reason=why.reason,
+            cause=why.cause,
+            is_first=why.is_first,
+            seconds=seconds,
+        )
     )
-    return (*about, *((name, f"{value:.3f}") for name, value in seconds.items()))
+
+
+def _said(happened: Happened, why: _Why | None) -> tuple[tuple[str, str], ...]:
+    if why is None:
+        return ()
+    more = (("cause", why.cause), ("first", "yes" if why.is_first else ""))
+    return (("reason", why.reason), *(more if happened is Happened.EVICTED else ()))
 
 
 def _workload(core: Core, known: Workload, reason: str, message: str) -> None:
@@ -248,5 +298,5 @@ def lifted(core: Core, attempt: Attempt, now: float) -> None:
         return
     if attempt.cluster == LOCAL_CLUSTER:
         _owner(core, known, texts.STARTED, texts.started(queue_of(core, known, attempt)))
-    seconds = {"lift_seconds": max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
-    core.note("let go", attempt, fields=_fields(core, known, attempt, "lifted", seconds))
+    seconds = {Span.LIFT: max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
+    _note(core, known, attempt, Happened.LIFTED, "let go", seconds)
