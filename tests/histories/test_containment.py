@@ -220,7 +220,7 @@ def test_is_4_what_rests_is_looked_at_again_as_soon_as_its_object_changes(monkey
 def test_is_4_what_a_failed_look_has_asked_for_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that raises behind its write has come to no end: nothing of it goes out, and all is well afterwards."""
     history = History(shown=False)
-    written: list[str] = []
+    written: list[object] = []
 
     def raises_behind(core: Any, known: Any, rec: Any, look: Any, now: float) -> None:
         if known.metadata.name.startswith("pod-bad") and core.inflight.busy(rec.ref) and len(written) < 5:

@@ -9,6 +9,7 @@ import pytest
 
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFlight, Outstanding
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
@@ -126,10 +127,10 @@ def test_a_forgotten_key_neither_waits_nor_rings() -> None:
 
 def test_two_requests_for_one_object_are_our_mistake() -> None:
     inflight = InFlight()
-    inflight.begin(1, Outstanding(ref=REF, purpose="winner"))
+    inflight.begin(1, Outstanding(ref=REF, purpose=Purpose.WINNER))
     with pytest.raises(RuntimeError, match="two requests in flight"):
-        inflight.begin(2, Outstanding(ref=REF, purpose="evict"))
-    assert inflight.end(1) == Outstanding(ref=REF, purpose="winner")
+        inflight.begin(2, Outstanding(ref=REF, purpose=Purpose.EVICT))
+    assert inflight.end(1) == Outstanding(ref=REF, purpose=Purpose.WINNER)
     assert inflight.end(1) is None, "an answer given twice is dropped"
 
 
@@ -167,15 +168,15 @@ def test_hd_7_doubt_about_what_only_informs_is_read_and_lengthens_no_pause_of_th
 
 def test_hd_7_purposes_that_inform_rest_each_by_itself() -> None:
     resting = Resting()
-    assert resting.failed(REF, "mirror", 0.0) == 0.5
-    assert resting.failed(REF, "mirror", 0.5) == 1.5
-    assert resting.until(REF, "mirror", 1.0) == 1.5
-    assert resting.until(REF, "show the end", 1.0) == 0.0
-    assert resting.failed(REF, "show the end", 1.0, doubt=True) == 1.0, "it was read: at once"
-    assert resting.failed(REF, "show the end", 1.0, doubt=True) == 1.5
-    resting.succeeded(REF, "mirror")
-    assert resting.until(REF, "mirror", 1.0) == 0.0
-    resting.succeeded(REF, "show the end")
+    assert resting.failed(REF, Purpose.MIRROR, 0.0) == 0.5
+    assert resting.failed(REF, Purpose.MIRROR, 0.5) == 1.5
+    assert resting.until(REF, Purpose.MIRROR, 1.0) == 1.5
+    assert resting.until(REF, Purpose.SHOW_END, 1.0) == 0.0
+    assert resting.failed(REF, Purpose.SHOW_END, 1.0, doubt=True) == 1.0, "it was read: at once"
+    assert resting.failed(REF, Purpose.SHOW_END, 1.0, doubt=True) == 1.5
+    resting.succeeded(REF, Purpose.MIRROR)
+    assert resting.until(REF, Purpose.MIRROR, 1.0) == 0.0
+    resting.succeeded(REF, Purpose.SHOW_END)
     assert not resting.pauses
 
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters import cluster_status
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.dispatching import refused_reservations
@@ -210,7 +211,7 @@ def test_hd_197_a_late_no_to_the_write_of_what_is_placed_by_now_gives_nothing_ba
     """A write whose answer was lost has landed, and the same again is refused: what it placed is known by then."""
     world, _ = a_running_pod()
     core, uid = world.machine.core, world.find("Workload")["metadata"]["uid"]
-    late = Outstanding(ref=workload_ref(world), purpose="winner", uid=uid)
+    late = Outstanding(ref=workload_ref(world), purpose=Purpose.WINNER, uid=uid)
     no = WriteFailed(write_id=1, error=WriteError.DENIED, message="no")
     assert not refused_reservations.refused(core, late, no, world.now)
     world.advance(30.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
@@ -18,7 +19,7 @@ def workload_ref(world: World) -> ObjectRef:
     return ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, world.find("Workload")["metadata"]["name"]))
 
 
-def refused(world: World, error: WriteError, *purposes: str) -> list[float]:
+def refused(world: World, error: WriteError, *purposes: Purpose) -> list[float]:
     """Let the world refuse writes of these purposes alone; return the times of the refusals, which is filled later."""
     struck: list[float] = []
 
@@ -35,7 +36,7 @@ def refused(world: World, error: WriteError, *purposes: str) -> list[float]:
 @pytest.mark.parametrize("error", REFUSALS)
 def test_hd_7_a_refused_write_of_reclaimable_pods_keeps_no_eviction_waiting(error: WriteError) -> None:
     world = a_world(a_setting(cpu=8))
-    struck = refused(world, error, "reclaim")
+    struck = refused(world, error, Purpose.RECLAIM)
     world.api.apply(a_job(parallelism=4, completions=8))
     world.settle()
     agent = world.agents["a"]
@@ -50,7 +51,7 @@ def test_hd_7_a_refused_write_of_reclaimable_pods_keeps_no_eviction_waiting(erro
 
 def test_hd_7_a_refused_write_of_pods_ready_keeps_no_eviction_waiting_and_ready_pods_are_not_timed_out() -> None:
     world = a_world(a_setting(), readiness=ReadinessSettings(timeout=20.0))
-    struck = refused(world, WriteError.INVALID, "pods ready")
+    struck = refused(world, WriteError.INVALID, Purpose.PODS_READY)
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]
@@ -65,7 +66,7 @@ def test_hd_7_a_refused_write_of_pods_ready_keeps_no_eviction_waiting_and_ready_
 
 def test_hd_7_a_mirror_that_is_refused_keeps_no_deletion_waiting() -> None:
     world = a_world(a_setting())
-    struck = refused(world, WriteError.DENIED, "mirror")
+    struck = refused(world, WriteError.DENIED, Purpose.MIRROR)
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]
@@ -79,7 +80,7 @@ def test_hd_7_a_mirror_that_is_refused_keeps_no_deletion_waiting() -> None:
 
 def test_hd_7_the_end_is_shown_at_once_though_the_mirror_before_it_was_refused() -> None:
     world = a_world(a_setting())
-    refused(world, WriteError.INVALID, "mirror")
+    refused(world, WriteError.INVALID, Purpose.MIRROR)
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]
@@ -93,7 +94,7 @@ def test_hd_7_the_end_is_shown_at_once_though_the_mirror_before_it_was_refused()
 
 def test_hd_7_an_end_that_cannot_be_shown_keeps_no_deletion_of_its_object_waiting() -> None:
     world = a_world(a_setting())
-    struck = refused(world, WriteError.FORBIDDEN, "mirror the end", "show the end")
+    struck = refused(world, WriteError.FORBIDDEN, Purpose.MIRROR_END, Purpose.SHOW_END)
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]
@@ -107,7 +108,7 @@ def test_hd_7_an_end_that_cannot_be_shown_keeps_no_deletion_of_its_object_waitin
 
 def test_hd_7_a_job_that_cannot_be_shown_as_running_is_taken_back_at_once() -> None:
     world = a_world(a_setting(cpu=8))
-    struck = refused(world, WriteError.INVALID, "mirror")
+    struck = refused(world, WriteError.INVALID, Purpose.MIRROR)
     world.api.apply(a_job())
     world.settle()
     agent = world.agents["a"]
@@ -121,7 +122,7 @@ def test_hd_7_a_job_that_cannot_be_shown_as_running_is_taken_back_at_once() -> N
 
 def test_hd_7_nothing_of_a_pause_is_kept_of_objects_that_are_gone() -> None:
     world = a_world(a_setting())
-    refused(world, WriteError.DENIED, "mirror")
+    refused(world, WriteError.DENIED, Purpose.MIRROR)
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]

@@ -315,7 +315,7 @@ class Machine:
         if isinstance(event, ReadFailed):
             pause = core.inflight.failed(ref, now) - now
             core.inflight.trouble[ref].read = True
-            core.note(f"{outstanding.purpose}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
+            core.note(f"{outstanding.purpose.value}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
         else:
             version = event.object.metadata.resource_version if event.object is not None else ""
             before = core.inflight.went_back(ref, version)

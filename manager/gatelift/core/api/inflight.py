@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from gatelift.core.api.purposes import Purpose
 from gatelift_kube.numbers import whole
 from gatelift_kube.resources import ObjectRef
 
@@ -16,8 +17,6 @@ STALE_SECONDS_MAX = 2.0
 RETRY_SECONDS_MIN = 0.5
 RETRY_SECONDS_MAX = 60.0
 """Pause after a write or read that was refused or failed: doubles from the first to the second."""
-CHARGING = frozenset({"winner", "reserve", "admit"})
-"""Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class Outstanding:
     """
 
     ref: ObjectRef
-    purpose: str
+    purpose: Purpose
     decided_on: str = ""
     uid: str = ""
     gone: str = ""
@@ -83,10 +82,10 @@ class InFlight:
         """Say whether a request for the object is out."""
         return ref in self.by_ref
 
-    def purpose(self, ref: ObjectRef) -> str:
+    def purpose(self, ref: ObjectRef) -> Purpose | None:
         """Return what the outstanding request for the object is for, "" if none."""
         request = self.by_ref.get(ref)
-        return self.by_id[request].purpose if request is not None else ""
+        return self.by_id[request].purpose if request is not None else None
 
     def succeeded(self, ref: ObjectRef) -> None:
         """Forget earlier trouble with the object."""

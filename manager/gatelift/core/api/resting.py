@@ -11,42 +11,8 @@ from dataclasses import dataclass, field
 
 from gatelift.core.api.agenda import Agenda, Key
 from gatelift.core.api.inflight import pause
+from gatelift.core.api.purposes import Purpose
 from gatelift_kube.resources import ObjectRef
-
-RECLAIM = "reclaim"
-PODS_READY = "pods ready"
-WHY_WAITING = "why waiting"
-WHY_HELD = "why held"
-POD_TROUBLE = "pod trouble"
-MIRROR = "mirror"
-MIRROR_END = "mirror the end"
-SHOW_END = "show the end"
-SHOW_PLACED = "placed owner"
-PUT_MARK_BACK = "put the mark back"
-PUT_OWNER_BACK = "put the owner back"
-PUT_RECORD_BACK = "put the record back"
-HOLD = "hold what is in use"
-LET_GO = "let go what is in use no more"
-
-INFORMING = frozenset(
-    {
-        RECLAIM,
-        PODS_READY,
-        WHY_WAITING,
-        WHY_HELD,
-        POD_TROUBLE,
-        MIRROR,
-        MIRROR_END,
-        SHOW_END,
-        SHOW_PLACED,
-        PUT_MARK_BACK,
-        PUT_OWNER_BACK,
-        PUT_RECORD_BACK,
-        HOLD,
-        LET_GO,
-    }
-)
-"""Purposes of the writes after whose failure everything else about the object goes on."""
 
 
 @dataclass(slots=True)
@@ -59,10 +25,10 @@ class _Pause:
 class Resting:
     """Which informing writes rest, until when, and which objects take no word about their end at all."""
 
-    pauses: dict[ObjectRef, dict[str, _Pause]] = field(default_factory=dict)
+    pauses: dict[ObjectRef, dict[Purpose, _Pause]] = field(default_factory=dict)
     despaired: dict[ObjectRef, str] = field(default_factory=dict)
 
-    def failed(self, ref: ObjectRef, purpose: str, now: float, *, doubt: bool = False) -> float:
+    def failed(self, ref: ObjectRef, purpose: Purpose, now: float, *, doubt: bool = False) -> float:
         """Pause this purpose alone, doubling; return the time of the next try.
 
         `doubt`: nobody can tell what happened; once the object was read the first repetition follows at once.
@@ -74,19 +40,19 @@ class Resting:
         of_object[purpose] = _Pause(until, failures)
         return until
 
-    def until(self, ref: ObjectRef, purpose: str, now: float) -> float:
+    def until(self, ref: ObjectRef, purpose: Purpose, now: float) -> float:
         """Return until when a purpose rests, 0 when it does not."""
         resting = self.pauses.get(ref, {}).get(purpose)
         return resting.until if resting is not None and resting.until > now else 0.0
 
-    def rests(self, ref: ObjectRef, purpose: str, agenda: Agenda, key: Key, now: float) -> bool:
+    def rests(self, ref: ObjectRef, purpose: Purpose, agenda: Agenda, key: Key, now: float) -> bool:
         """Say whether a purpose rests after a failure; sees to it that `key` is looked at after that."""
         until = self.until(ref, purpose, now)
         if until:
             agenda.wake(key, until)
         return bool(until)
 
-    def succeeded(self, ref: ObjectRef, purpose: str) -> None:
+    def succeeded(self, ref: ObjectRef, purpose: Purpose) -> None:
         """Forget the pause of one purpose."""
         of_object = self.pauses.get(ref)
         if of_object is not None and of_object.pop(purpose, None) is not None and not of_object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
-from gatelift.core.api.resting import WHY_HELD
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching.unexplained import is_compared
@@ -43,9 +43,9 @@ def show(core: Core, known: Workload, rec: Record, key: Key, now: float) -> None
         due = now + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.resting.rests(rec.ref, WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
+    elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
         core.told_at[rec.uid] = now
-        core.patch_workload(known, held_write(known, wanted, core.wall.text(now)), WHY_HELD)
+        core.patch_workload(known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
 
 
 def _may_be_named(core: Core) -> bool:

@@ -15,6 +15,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records import record
 from gatelift.core.records.record import Record
@@ -23,7 +24,6 @@ from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 
-PURPOSE = "put the term back"
 AGAIN_SECONDS = 1.0
 """After so long the Lease is read again where a read found none or failed: a tenth of the time that it lasts."""
 
@@ -43,7 +43,7 @@ def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
         doubts.forged.pop(uid, None)
         return False
     if doubts.forged.get(uid) == version:
-        core.patch_workload(known, record.adoption_write(known, core.term), PURPOSE)
+        core.patch_workload(known, record.adoption_write(known, core.term), Purpose.PUT_TERM_BACK)
         return True
     why = f"Workload {rec.ref.key} was written in term {rec.term}, ours is {core.term}"
     if doubts.lease is None:

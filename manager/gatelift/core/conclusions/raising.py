@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import recovery_texts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.record import Record
@@ -22,7 +23,6 @@ from gatelift_kube.resources import ObjectKey
 from gatelift_kube.writes import WriteError, WriteFailed
 
 LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
-PURPOSE = "raise epoch after a restore"
 NOT_RAISED = "EpochNotRaised"
 """Reason of the event on a Workload that holds itself."""
 _REFUSALS = FOR_GOOD | {WriteError.FORBIDDEN}
@@ -68,7 +68,7 @@ def raise_epoch(core: Core, known: Workload, rec: Record, *, goes: bool) -> bool
     least = state.word.epochs
     if not (rec.finished or goes) and _is_to_raise(known, least):
         body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
-        core.patch_workload(known, body, PURPOSE, status=False)
+        core.patch_workload(known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
         return True
     raised(core, key)
     return False
@@ -87,7 +87,11 @@ def raised(core: Core, key: ObjectKey) -> None:
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     """Take that a write was refused: of a raise, that this Workload has no other one wait for it."""
     state, key = core.caution.recovery, outstanding.ref.key
-    if outstanding.purpose != PURPOSE or event.error not in _REFUSALS or key not in state.to_raise:
+    if (
+        outstanding.purpose is not Purpose.RAISE_AFTER_RESTORE
+        or event.error not in _REFUSALS
+        or key not in state.to_raise
+    ):
         return
     core.agenda.mark(LOOK)
     if key not in state.unraised:

@@ -17,6 +17,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.clusters.link_writes import latest
 from gatelift.core.conclusions import raising, recovery_texts
@@ -363,7 +364,7 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     version, text = found.metadata.resource_version, msgspec.json.encode(wanted).decode()
     annotations = {ANNOTATION_RECOVERY: text} | ({ANNOTATION_RESTORED: None} if answered else {})
     metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": annotations}
-    core.patch(ref, msgspec.json.encode({"metadata": metadata}), "recovery", decided_on=version)
+    core.patch(ref, msgspec.json.encode({"metadata": metadata}), Purpose.RECOVERY, decided_on=version)
 
 
 def _found(core: Core) -> dict[str, Found]:

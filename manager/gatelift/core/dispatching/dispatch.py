@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gatelift.core import texts
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Internal, OfferRound
@@ -394,7 +395,7 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
         core.wall.text(now),
         readiness.besides(core, workload),
     )
-    core.patch_workload(workload, body, "winner")
+    core.patch_workload(workload, body, Purpose.WINNER)
 
 
 def policy_asked_for(core: Core, owner: Owner, cluster: str, queue: str) -> DisconnectPolicy:

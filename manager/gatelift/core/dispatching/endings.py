@@ -7,6 +7,7 @@ forget -> the epoch is raised -> the workload may be queued again.
 from __future__ import annotations
 
 from gatelift.core import texts
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
@@ -17,7 +18,7 @@ from gatelift.core.rules import deactivation, execution_time, kept_record, readi
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import pod_troubles, shown_end
-from gatelift.core.told.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE, SAID
+from gatelift.core.told.refused_ends import SAID
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
 from gatelift_kinds.markers import RESOURCE_IN_USE
@@ -124,7 +125,7 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
     if unrecorded.runs(core, known):
         return
     if left and known.metadata.deletion_timestamp is None:
-        core.delete_workload(known, "delete workload")  # its quota is free once the record says that it goes
+        core.delete_workload(known, Purpose.DELETE_WORKLOAD)  # its quota is free once the record says that it goes
         return
     if attempt.state is not AttemptState.ENDED:
         unwritten = not rec.reserved
@@ -140,9 +141,9 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
     if known.metadata.deletion_timestamp is not None:
         body = record.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
-            core.patch_workload(known, body, "release workload", status=False)
+            core.patch_workload(known, body, Purpose.RELEASE_WORKLOAD, status=False)
     elif owner is None and is_orphan(known):
-        core.delete_workload(known, "delete workload")
+        core.delete_workload(known, Purpose.DELETE_WORKLOAD)
 
 
 def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
@@ -180,7 +181,7 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
         core.mark_workload(attempt.workload)
     elif rec.epoch_used or rec.epoch <= attempt.epoch:
         above = max(rec.highest_epoch, attempt.epoch) + 1
-        core.patch_workload(known, record.epoch_patch(known, above), "raise epoch", status=False)
+        core.patch_workload(known, record.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False)
 
 
 def _write_finished(
@@ -197,7 +198,7 @@ def _write_finished(
         message = texts.finished_unshown(message, attempt.end_unshown)
     if kept_record.is_refused(core, rec, now):
         known = kept_record.as_taken(known)
-    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), FINISH)
+    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH)
 
 
 def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:
@@ -235,7 +236,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         retried=message if by_cluster else "",
         besides=pod_troubles.refused(known, outcome) if by_cluster else (),
     )
-    core.patch_workload(known, body, RELEASE if evicted is None else EVICT_AND_RELEASE)
+    core.patch_workload(known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
 
 
 def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
@@ -269,7 +270,7 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
         wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
-    core.patch_workload(known, body, EVICT_AND_RELEASE)
+    core.patch_workload(known, body, Purpose.EVICT_AND_RELEASE)
     return True
 
 

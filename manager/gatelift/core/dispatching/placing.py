@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, dispatch
 from gatelift.core.dispatching.unexplained import is_unexplained
@@ -61,7 +62,7 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word
     if wants and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
-            core.patch_workload(known, record.adoption_write(known, core.term), "adopt")
+            core.patch_workload(known, record.adoption_write(known, core.term), Purpose.ADOPT)
             return
         fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):

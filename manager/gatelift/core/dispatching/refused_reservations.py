@@ -7,10 +7,10 @@ like for ends.
 
 from __future__ import annotations
 
-from gatelift.core.api.inflight import CHARGING, Outstanding
+from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import dispatch
 from gatelift.core.records.attempts import AttemptState
-from gatelift.core.rules.in_use import HOLD_WORKLOAD
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kinds.markers import RESOURCE_IN_USE
@@ -20,8 +20,11 @@ from gatelift_kube.writes import KubeObject, WriteFailed
 NOT_WRITTEN = "ReservationNotWritten"
 """Reason of the event, and of QuotaReserved=False."""
 STRIPPED = f"the finalizer {RESOURCE_IN_USE} was taken off it as it was written, by a webhook or by somebody"
-_DUE = CHARGING | {HOLD_WORKLOAD}
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
+
+
+def _is_due(purpose: Purpose) -> bool:
+    return purpose.charges or purpose is Purpose.HOLD_WORKLOAD
 
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> bool:
@@ -30,7 +33,7 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float
     The pause is that of a workload which no cluster takes, and doubles: the same write would be refused again, and what
     refuses it (a policy, a webhook, what somebody has put into the status) may change without a word to us.
     """
-    if outstanding.purpose not in _DUE or event.error not in FOR_GOOD:
+    if not _is_due(outstanding.purpose) or event.error not in FOR_GOOD:
         return False
     return _gives_back(core, outstanding, told(event.message or event.error.value), now)
 
@@ -41,7 +44,7 @@ def ignored(core: Core, outstanding: Outstanding, answered: KubeObject, now: flo
     A webhook of somebody that strips our finalizer does that without an error: written again at once it would go on so
     for ever, at the pace of the API server.
     """
-    if outstanding.purpose != HOLD_WORKLOAD or RESOURCE_IN_USE in answered.metadata.finalizers:
+    if outstanding.purpose is not Purpose.HOLD_WORKLOAD or RESOURCE_IN_USE in answered.metadata.finalizers:
         return False
     return _gives_back(core, outstanding, told(STRIPPED), now)
 

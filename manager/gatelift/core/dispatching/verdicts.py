@@ -12,6 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import dispatch
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal
@@ -80,7 +81,7 @@ def disregard(core: Core, known: Workload, now: float) -> bool:
     )
     if states == known.status.admission_checks:
         return False
-    core.patch_workload(known, record.status_write(known, admission_checks=states), "checks")
+    core.patch_workload(known, record.status_write(known, admission_checks=states), Purpose.CHECKS)
     return True
 
 
@@ -126,7 +127,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
     attempt.reserve = reserve._replace(checks=now_required)
     if rec.reserved:
         states = record.pending_checks(known, now_required, core.wall.text(now))
-        core.patch_workload(known, record.status_write(known, admission_checks=states), "checks")
+        core.patch_workload(known, record.status_write(known, admission_checks=states), Purpose.CHECKS)
     return rec.reserved
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from gatelift.core.api import documents
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.rules import in_use, targets
 from gatelift.core.state.core import Core
@@ -212,7 +213,7 @@ def _write(
     core.patch(
         ref,
         msgspec.json.encode({"metadata": metadata, "status": status}),
-        "status",
+        Purpose.STATUS,
         decided_on=known.metadata.resource_version,
         subresource="status",
         informs=informs,

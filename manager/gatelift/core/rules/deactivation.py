@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
 from gatelift.core.state.core import Core, ref_of
@@ -27,7 +28,7 @@ def announce(core: Core, known: Workload, cause: str, message: str, now: float) 
     """Write that the workload is to be deactivated, and why."""
     target = record.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
     body = record.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
-    core.patch_workload(known, body, "announce deactivation")
+    core.patch_workload(known, body, Purpose.ANNOUNCE_DEACTIVATION)
 
 
 def carry_out(core: Core, known: Workload) -> bool:
@@ -36,7 +37,7 @@ def carry_out(core: Core, known: Workload) -> bool:
         return False
     metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
     body = msgspec.json.encode({"metadata": metadata, "spec": {"active": False}})
-    core.patch_workload(known, body, "deactivate", status=False)
+    core.patch_workload(known, body, Purpose.DEACTIVATE, status=False)
     return True
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.resting import HOLD, LET_GO
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state.core import Core
@@ -24,7 +24,6 @@ from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, O
 MISSING_SAID_MAX = 8
 """Queues that a new leader misses and names: each may be made anew, and the log is for other things as well."""
 NOTHING_SAID: Mapping[str, str] = {}
-HOLD_WORKLOAD = "hold the workload"
 """Purpose of the write that is due before a Workload without our finalizer is placed."""
 _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 
@@ -45,7 +44,7 @@ def workload(core: Core, known: Workload) -> bool:
     body = record.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
     if body is None:
         return False
-    core.patch_workload(known, body, HOLD_WORKLOAD, status=False)
+    core.patch_workload(known, body, Purpose.HOLD_WORKLOAD, status=False)
     return True
 
 
@@ -64,7 +63,7 @@ def _keeps(
     """
     meta, ref = known.metadata, ObjectRef(_RESOURCES[key.look], key.object)
     leaves = meta.deletion_timestamp is not None
-    purpose = LET_GO if leaves else HOLD
+    purpose = Purpose.LET_GO if leaves else Purpose.HOLD
     if leaves and used:
         return False
     taken_off = record.finalizers_patch(meta, RESOURCE_IN_USE)

@@ -19,7 +19,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.resting import PUT_OWNER_BACK
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
@@ -61,7 +61,7 @@ def write_back(core: Core, known: Workload, now: float) -> None:
     meta, ref = known.metadata, ref_of(known)
     if meta.uid not in core.caution.changed_owners or core.inflight.busy(ref):
         return
-    if core.resting.rests(ref, PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
+    if core.resting.rests(ref, Purpose.PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
         return
     said = {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
@@ -69,4 +69,4 @@ def write_back(core: Core, known: Workload, now: float) -> None:
         core.caution.changed_owners[meta.uid] = True
         core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
         core.note(texts.OWNER_PUT_BACK_TEXT, core.attempts.get(meta.uid), warning=True)
-    core.patch_workload(known, msgspec.json.encode(body), PUT_OWNER_BACK, status=False)
+    core.patch_workload(known, msgspec.json.encode(body), Purpose.PUT_OWNER_BACK, status=False)

@@ -28,7 +28,7 @@ from collections.abc import Iterable
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.resting import PUT_RECORD_BACK
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import epochs, own_conditions, reclaimed, record
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
@@ -197,7 +197,7 @@ def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: 
     """Write a record back that was changed; True if nothing else is to be done for it now."""
     if known.metadata.uid not in core.caution.changed_records:
         return False
-    if core.resting.rests(rec.ref, PUT_RECORD_BACK, core.agenda, attempt.look, now):
+    if core.resting.rests(rec.ref, Purpose.PUT_RECORD_BACK, core.agenda, attempt.look, now):
         return False
     if core.caution.changed_records[attempt.uid]:
         if attempt.state is AttemptState.ENDED or (_is_heard(core, attempt) and rec.evicted):
@@ -210,13 +210,13 @@ def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: 
     if core.caution.other_clusters.get(attempt.uid) == known.metadata.resource_version:
         # Immutable once set, but for being cleared: the version that follows is changed, too, and written back whole.
         back = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, cluster_name=None))
-    core.patch_workload(known, record.status_write(back), PUT_RECORD_BACK)
+    core.patch_workload(known, record.status_write(back), Purpose.PUT_RECORD_BACK)
     return True
 
 
 def is_refused(core: Core, rec: Record, now: float) -> bool:
     """Say whether the API server shows a record that was changed, and does not take it back as it was."""
-    return rec.uid in core.caution.changed_records and core.resting.until(rec.ref, PUT_RECORD_BACK, now) > 0
+    return rec.uid in core.caution.changed_records and core.resting.until(rec.ref, Purpose.PUT_RECORD_BACK, now) > 0
 
 
 def fits(known: Workload) -> bool:

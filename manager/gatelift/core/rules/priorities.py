@@ -11,6 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames
@@ -111,4 +112,4 @@ def _write(core: Core, workload: Workload, priority: Priority, *, had_ref: bool)
         spec["priorityClassRef"] = None
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     body = msgspec.json.encode({"metadata": metadata, "spec": spec})
-    core.patch_workload(workload, body, "priority", status=False)
+    core.patch_workload(workload, body, Purpose.PRIORITY, status=False)

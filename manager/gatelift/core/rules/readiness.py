@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import texts
-from gatelift.core.api.resting import PODS_READY
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner
@@ -91,7 +91,7 @@ def _show(core: Core, known: Workload, attempt: Attempt, ready: bool, now: float
     """Write PodsReady if it changed; True if a write was asked for."""
     said = find(known.status.conditions, texts.PODS_READY)
     was = said is not None and said.status == TRUE
-    if ready is was or core.resting.rests(ref_of(known), PODS_READY, core.agenda, attempt.look, now):
+    if ready is was or core.resting.rests(ref_of(known), Purpose.PODS_READY, core.agenda, attempt.look, now):
         return False
     recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
     if ready:
@@ -100,7 +100,7 @@ def _show(core: Core, known: Workload, attempt: Attempt, ready: bool, now: float
     else:
         new = record.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
-    core.patch_workload(known, record.status_write(known, conditions=conditions), PODS_READY)
+    core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.PODS_READY)
     return True
 
 

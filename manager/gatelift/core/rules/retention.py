@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
@@ -23,7 +24,7 @@ def after_finish(core: Core, known: Workload, owner: Owner | None, now: float) -
     if kept is None or not shown or known.metadata.deletion_timestamp is not None:
         return
     if _due(core, known, find(known.status.conditions, texts.FINISHED), kept, now):
-        core.delete(ref_of(known), known.metadata.uid, "delete finished")
+        core.delete(ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
 
 
 def after_deactivation(core: Core, known: Workload, owner: Owner | None, now: float) -> bool:
@@ -37,7 +38,7 @@ def after_deactivation(core: Core, known: Workload, owner: Owner | None, now: fl
     look = Key(Look.WORKLOAD, key_of(known.metadata))
     if not _due(core, known, said, kept, now) or core.blocked(owner.ref, look, now):
         return False
-    core.delete(owner.ref, owner.object.metadata.uid, "delete deactivated")
+    core.delete(owner.ref, owner.object.metadata.uid, Purpose.DELETE_DEACTIVATED)
     core.event(owner.ref, owner.object.metadata.uid, "Deleted", texts.DELETED_AFTER_DEACTIVATION)
     return True
 

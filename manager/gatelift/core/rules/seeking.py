@@ -7,6 +7,7 @@ what is there, `machine` looks again when an answer comes.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state.core import Core
 from gatelift_kinds.made_for import owners_of
@@ -30,7 +31,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
         ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
         core.sought.setdefault(ref, {})[look] = None
         if not core.blocked(ref, look, now, uid=reference.uid):
-            core.read(ref, "read before its Workload ends", reference.uid)
+            core.read(ref, Purpose.READ_BEFORE_END, reference.uid)
         return False
     return True
 

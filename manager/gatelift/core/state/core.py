@@ -13,7 +13,8 @@ from typing import Any
 
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.commands import Command, Note, Read, StepDown
-from gatelift.core.api.inflight import CHARGING, InFlight, Outstanding
+from gatelift.core.api.inflight import InFlight, Outstanding
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.wall import Wall
@@ -167,7 +168,7 @@ class Core:
         self,
         ref: ObjectRef,
         body: bytes,
-        purpose: str,
+        purpose: Purpose,
         *,
         decided_on: str,
         subresource: str = "",
@@ -177,7 +178,7 @@ class Core:
     ) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
-        lands_until = self.now + landed_seconds() if purpose in CHARGING else 0.0
+        lands_until = self.now + landed_seconds() if purpose.charges else 0.0
         self.inflight.begin(
             write_id,
             Outstanding(
@@ -189,32 +190,32 @@ class Core:
             Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
         )
 
-    def patch_workload(self, workload: Workload, body: bytes, purpose: str, *, status: bool = True) -> None:
+    def patch_workload(self, workload: Workload, body: bytes, purpose: Purpose, *, status: bool = True) -> None:
         """Ask for a write of a Workload that was decided on `workload`: of its whole status, or a merge patch."""
         kind, subresource = (PatchKind.REPLACE, "status") if status else (PatchKind.MERGE, "")
         meta, ref = workload.metadata, ref_of(workload)
         version = meta.resource_version
-        if purpose in CHARGING and meta.uid in self.attempts:
+        if purpose.charges and meta.uid in self.attempts:
             self.attempts[meta.uid].asks(version)
         left_out = own_conditions.leaves_out(workload, body) if status else ""
         if left_out:
             self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
         self.patch(ref, body, purpose, decided_on=version, subresource=subresource, kind=kind, uid=meta.uid)
 
-    def create(self, ref: ObjectRef, body: bytes, purpose: str, *, owner: ObjectRef) -> None:
+    def create(self, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:
         """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""
         write_id = self.ids.take()
         self.creating[ref.key] = owner
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
         self.out.append(Create(write_id=write_id, ref=ref, body=body))
 
-    def delete(self, ref: ObjectRef, uid: str, purpose: str) -> None:
+    def delete(self, ref: ObjectRef, uid: str, purpose: Purpose) -> None:
         """Ask for the deletion of this very object, its dependents in the background; the caller has looked."""
         write_id = self.ids.take()
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
         self.out.append(Delete(write_id=write_id, ref=ref, uid=uid))
 
-    def delete_workload(self, workload: Workload, purpose: str) -> None:
+    def delete_workload(self, workload: Workload, purpose: Purpose) -> None:
         """Ask for the deletion of a Workload as it was seen; what changed meanwhile is looked at first."""
         write_id = self.ids.take()
         meta, ref = workload.metadata, ref_of(workload)
@@ -222,7 +223,7 @@ class Core:
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=version, uid=meta.uid))
         self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
 
-    def read(self, ref: ObjectRef, purpose: str, uid: str = "") -> None:
+    def read(self, ref: ObjectRef, purpose: Purpose, uid: str = "") -> None:
         """Ask for a quorum read. `uid`: of the object that is looked for, where that is not the one known there."""
         read_id, known = self.ids.take(), self.known(ref)
         uid = uid or (known.metadata.uid if known is not None else "")
@@ -242,7 +243,7 @@ class Core:
         if not wait:
             return False
         if read:
-            self.read(ref, "read after doubt", uid)
+            self.read(ref, Purpose.READ_AFTER_DOUBT, uid)
         else:
             self.agenda.wake(key, until)
         return True

@@ -15,6 +15,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import ListOutOfSight
 from gatelift.core.api.events import OutOfSightListed, ReadFailed
 from gatelift.core.api.inflight import pause
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.records.knowledge import Owner
 from gatelift_kube.resources import POD, ObjectRef
@@ -66,7 +67,7 @@ def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:
         del left[ref]
         core.forget_trouble(ref)
     elif not core.blocked(ref, look, now, uid=uid):
-        core.read(ref, "read as it left its queue", uid)
+        core.read(ref, Purpose.READ_AS_IT_LEFT, uid)
 
 
 def keep(core: Core, owner: Owner) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
-from gatelift.core.api.resting import MIRROR
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.core import Core
@@ -114,13 +114,13 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
         if now < due:
             core.agenda.wake(look, due)
             return
-    if core.resting.rests(owner.ref, MIRROR, core.agenda, look, now):
+    if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now):
         return
     attempt.unshown_since = 0.0
     core.patch(
         owner.ref,
         placed_on.noted(body, owner.object.metadata, attempt.cluster),
-        MIRROR,
+        Purpose.MIRROR,
         decided_on=owner.object.metadata.resource_version,
         subresource="status",
     )
@@ -132,9 +132,9 @@ def show_unreachable(core: Core, owner: Owner, attempt: Attempt, look: Key, now:
     body = owner.kind.unreachable_patch(obj, owner.raw, text, core.wall.text(now))
     if body is None:
         core.budget.leave(look)
-    elif not core.resting.rests(owner.ref, MIRROR, core.agenda, look, now) and core.may_inform(look, now):
+    elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(look, now):
         version = obj.metadata.resource_version
-        core.patch(owner.ref, body, MIRROR, decided_on=version, subresource="status", informs=True)
+        core.patch(owner.ref, body, Purpose.MIRROR, decided_on=version, subresource="status", informs=True)
 
 
 def over(status: bytes) -> bool:

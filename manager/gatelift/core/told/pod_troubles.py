@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
-from gatelift.core.api.resting import POD_TROUBLE
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.records.knowledge import Owner
@@ -104,7 +104,7 @@ def _write_in_time(
     due = attempt.trouble_since + SETTLE_SECONDS
     if now < due:
         core.agenda.wake(attempt.look, due)
-    elif not core.resting.rests(rec.ref, POD_TROUBLE, core.agenda, attempt.look, now) and core.may_inform(
+    elif not core.resting.rests(rec.ref, Purpose.POD_TROUBLE, core.agenda, attempt.look, now) and core.may_inform(
         attempt.look, now
     ):
         attempt.trouble_since = 0.0
@@ -112,7 +112,7 @@ def _write_in_time(
         if wanted is not None:
             new = record.condition(known, CONDITION, *wanted)
             conditions = put(known.status.conditions, new, core.wall.text(now))
-        core.patch_workload(known, record.status_write(known, conditions=conditions), POD_TROUBLE)
+        core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
 
 
 def show_on_owner(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float) -> None:
@@ -123,6 +123,6 @@ def show_on_owner(core: Core, owner: Owner, workload: Workload, attempt: Attempt
     body = owner.kind.trouble_patch(owner.object, owner.raw, find(workload.status.conditions, CONDITION))
     if body is None:
         core.budget.leave(look)
-    elif not core.resting.rests(owner.ref, POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
+    elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
         version = owner.object.metadata.resource_version
-        core.patch(owner.ref, body, POD_TROUBLE, decided_on=version, subresource="status", informs=True)
+        core.patch(owner.ref, body, Purpose.POD_TROUBLE, decided_on=version, subresource="status", informs=True)

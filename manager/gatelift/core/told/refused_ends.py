@@ -15,11 +15,6 @@ from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.writes import WriteError, WriteFailed
 
-FINISH = "finish"
-RELEASE = "release"
-EVICT_AND_RELEASE = "evict and release"
-ENDS = frozenset({FINISH, RELEASE, EVICT_AND_RELEASE})
-"""Purposes of the writes that say that a placement is over."""
 SAID = frozenset({Wire.FINISHED, Wire.STOPPED, Wire.REFUSED, Wire.EVICTED})
 """Ends that a cluster told in its own words."""
 SET_ASIDE_SECONDS = 600.0
@@ -28,7 +23,7 @@ SET_ASIDE_SECONDS = 600.0
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> bool:
     """Take that a write was refused; True when it was an end's, and what becomes of it is decided here."""
-    if outstanding.purpose not in ENDS or event.error not in FOR_GOOD:
+    if not outstanding.purpose.ends or event.error not in FOR_GOOD:
         return False
     attempt = core.attempts.get(outstanding.uid)
     if attempt is not None and _leave_words_out(attempt):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.api.resting import MIRROR_END, SHOW_END, SHOW_PLACED
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.records.knowledge import Owner, key_of
@@ -58,10 +58,10 @@ def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
         return
     report = attempt.reports.get(owner.object.metadata.name)
     if report is not None and not attempt.end_refused and mirror.over(report.status):
-        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), MIRROR_END
+        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), Purpose.MIRROR_END
     else:
         end = ObjectEnd(succeeded=outcome.succeeded, message=outcome.message)
-        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), SHOW_END
+        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), Purpose.SHOW_END
     if body is not None:
         _write(core, owner, body, purpose, attempt.uid, now=now)
 
@@ -81,20 +81,22 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
     key = PlacementKey(workload.metadata.uid, core.knowledge.readings[key_of(workload.metadata)][1].epoch)
     step = owner.kind.placed_step(owner.object, key, record.granted(workload))
     if step is not None:
-        _write(core, owner, step.body, SHOW_PLACED, workload.metadata.uid, now=now, subresource=step.subresource)
+        _write(
+            core, owner, step.body, Purpose.SHOW_PLACED, workload.metadata.uid, now=now, subresource=step.subresource
+        )
         return True
     body = owner.kind.end_patch(owner.object, owner.raw, outcome, core.wall.text(now))
     if body is not None:
-        _write(core, owner, body, SHOW_END, workload.metadata.uid, now=now)
+        _write(core, owner, body, Purpose.SHOW_END, workload.metadata.uid, now=now)
     return body is not None
 
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     """Take that a write of the end was refused for good: try the smallest, or say at the object that none is taken."""
-    if event.error not in FOR_GOOD or outstanding.purpose not in {MIRROR_END, SHOW_END}:
+    if event.error not in FOR_GOOD or outstanding.purpose not in {Purpose.MIRROR_END, Purpose.SHOW_END}:
         return
     attempt = core.attempts.get(outstanding.uid)
-    if outstanding.purpose == MIRROR_END:
+    if outstanding.purpose is Purpose.MIRROR_END:
         if attempt is not None:
             attempt.end_refused = True
             core.resting.renewed(outstanding.ref)
@@ -110,7 +112,7 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
 
 
 def _write(
-    core: Core, owner: Owner, body: bytes, purpose: str, uid: str, *, now: float, subresource: str = "status"
+    core: Core, owner: Owner, body: bytes, purpose: Purpose, uid: str, *, now: float, subresource: str = "status"
 ) -> None:
     if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, now):
         return

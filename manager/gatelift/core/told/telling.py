@@ -12,32 +12,29 @@ from typing import NamedTuple
 from gatelift.core import texts
 from gatelift.core.api.commands import Happened, Span, Transition
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.api.resting import PODS_READY
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers
-from gatelift.core.told.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectRef
 
-WINNER = frozenset({"winner", "admit"})
-EVICTS = frozenset({"evict", EVICT_AND_RELEASE})
-RELEASES = frozenset({RELEASE, EVICT_AND_RELEASE})
+WINNER = frozenset({Purpose.WINNER, Purpose.ADMIT})
+EVICTS = frozenset({Purpose.EVICT, Purpose.EVICT_AND_RELEASE})
+RELEASES = frozenset({Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
 _OF_WORKLOADS = {
-    "create workload": (texts.CREATED_WORKLOAD, texts.created_workload),
-    "delete workload": (texts.DELETED_WORKLOAD, texts.deleted_workload),
+    Purpose.CREATE_WORKLOAD: (texts.CREATED_WORKLOAD, texts.created_workload),
+    Purpose.DELETE_WORKLOAD: (texts.DELETED_WORKLOAD, texts.deleted_workload),
 }
-SUSPEND = "suspend"
-"""Purpose of the write that suspends what somebody else let go."""
 
 
 def written(core: Core, outstanding: Outstanding, now: float) -> None:
     """Tell of a write that has succeeded: to a Workload, or the one that suspends what runs without an admission."""
-    if outstanding.purpose == SUSPEND:
+    if outstanding.purpose is Purpose.SUSPEND:
         _suspended(core, outstanding)
     known = core.knowledge.workloads.get(outstanding.ref.key)
     if outstanding.ref.resource != WORKLOAD or known is None:
@@ -49,7 +46,7 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
         _owner(core, known, reason, text(str(outstanding.ref.key)))
     if attempt is None or purpose in _OF_WORKLOADS:
         return
-    if purpose == "reserve" or (purpose in WINNER and not attempt.reservation_told):
+    if purpose is Purpose.RESERVE or (purpose in WINNER and not attempt.reservation_told):
         _reserved(core, known, attempt)
     if purpose in WINNER:
         _admitted(core, known, attempt, now)
@@ -57,9 +54,9 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
         _evicted(core, known, attempt, now)
     if purpose in RELEASES:
         _released(core, known, attempt, now)
-    if purpose == PODS_READY:
+    if purpose is Purpose.PODS_READY:
         _ready(core, known, attempt, now)
-    if purpose == FINISH:
+    if purpose is Purpose.FINISH:
         _finished(core, known, attempt, now)
 
 

@@ -12,14 +12,14 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import CHOOSING, NO_WINNER, Attempt, AttemptState, Ending
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import outgrown, priorities, seeking
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import Core
-from gatelift.core.told import mirror, pod_troubles, shown_end, telling
+from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
@@ -99,7 +99,7 @@ def _delete_others(core: Core, owner: Owner, workload: Workload | None, look: Ke
 def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
     deleting = workload.metadata.deletion_timestamp is not None
     if not deleting and not core.blocked(ObjectRef(WORKLOAD, key_of(workload.metadata)), look, now):
-        core.delete_workload(workload, "delete workload")
+        core.delete_workload(workload, Purpose.DELETE_WORKLOAD)
 
 
 def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None) -> None:
@@ -113,9 +113,9 @@ def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Atte
 def _put_mark_back(core: Core, owner: Owner, look: Key, now: float) -> bool:
     """Write the label again by which the object is watched, once somebody has taken it off; True when that is asked."""
     step = owner.kind.marked_step(owner.object)
-    if step is None or core.resting.rests(owner.ref, PUT_MARK_BACK, core.agenda, look, now):
+    if step is None or core.resting.rests(owner.ref, Purpose.PUT_MARK_BACK, core.agenda, look, now):
         return False
-    _take(core, owner, step, PUT_MARK_BACK)
+    _take(core, owner, step, Purpose.PUT_MARK_BACK)
     return True
 
 
@@ -173,7 +173,7 @@ def _runs_at_home(owner: Owner) -> bool:
 def _release(core: Core, owner: Owner) -> None:
     step = owner.kind.release_step(owner.object)
     if step is not None:
-        _take(core, owner, step, "release owner")
+        _take(core, owner, step, Purpose.RELEASE_OWNER)
 
 
 def _without_workload(core: Core, owner: Owner, now: float) -> None:
@@ -206,7 +206,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     except KindError as error:
         core.event(owner.ref, obj.metadata.uid, "ErrWorkloadCompose", str(error), warning=True)
         return
-    core.create(ref, body, "create workload", owner=owner.ref)
+    core.create(ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
 
 def _tell_out_of_queue(core: Core, owner: Owner) -> None:
@@ -241,8 +241,8 @@ def _with_workload(
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, attempt.key, record.granted(workload))
         if step is not None:
-            if not core.resting.rests(owner.ref, SHOW_PLACED, core.agenda, look, now):
-                _take(core, owner, step, SHOW_PLACED, placed=attempt.cluster)
+            if not core.resting.rests(owner.ref, Purpose.SHOW_PLACED, core.agenda, look, now):
+                _take(core, owner, step, Purpose.SHOW_PLACED, placed=attempt.cluster)
             return
     _show(core, owner, attempt, look, now)
     _tell_of_end(core, owner, workload, attempt)
@@ -305,7 +305,7 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     spec.pop("active", None)
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     core.patch_workload(
-        workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), "update workload", status=False
+        workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
     )
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
@@ -327,7 +327,7 @@ def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
     steps = owner.kind.unplaced_steps(owner.object, owner.raw, core.wall.text(now))
     if not steps:
         return False
-    _take(core, owner, steps[0], telling.SUSPEND if lets_itself_go else "unplace owner", placed="")
+    _take(core, owner, steps[0], Purpose.SUSPEND if lets_itself_go else Purpose.UNPLACE_OWNER, placed="")
     return True
 
 
@@ -340,7 +340,7 @@ def _hold_back_unheard(core: Core, owner: Owner, attempt: Attempt) -> bool:
         return False
     step = owner.kind.local_hold_step(owner.object)
     if step is not None:
-        _take(core, owner, step, telling.SUSPEND)
+        _take(core, owner, step, Purpose.SUSPEND)
     return step is not None
 
 
@@ -364,7 +364,7 @@ def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -
     return True
 
 
-def _take(core: Core, owner: Owner, step: PatchStep, purpose: str, *, placed: str | None = None) -> None:
+def _take(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, *, placed: str | None = None) -> None:
     """Ask for a write; `placed`: on which cluster people may read that it is, "" for on none any more."""
     says = placed is not None and step.kind is PatchKind.MERGE
     core.patch(

@@ -11,7 +11,7 @@ from typing import Any
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.resting import RECLAIM
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
@@ -257,7 +257,7 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
         endings.end_before_placement(core, rec, attempt, now)
         return
     if ending.evict and not rec.evicted and not kept_record.is_refused(core, rec, now):
-        core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), "evict")
+        core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), Purpose.EVICT)
         return
     placing.stop(core, attempt, ending, now)
 
@@ -362,7 +362,7 @@ def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float,
     body = record.reservation_write(
         known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
     )
-    core.patch_workload(known, body, "reserve")
+    core.patch_workload(known, body, Purpose.RESERVE)
 
 
 def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, dispatching: str, now: float) -> None:
@@ -383,7 +383,7 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
     body = record.admission_write(
         known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
     )
-    core.patch_workload(known, body, "admit")
+    core.patch_workload(known, body, Purpose.ADMIT)
 
 
 def _reclaim(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
@@ -393,8 +393,8 @@ def _reclaim(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     """
     if attempt.counts is None or known.status.admission is None:
         return
-    if core.resting.rests(ref_of(known), RECLAIM, core.agenda, attempt.look, now):
+    if core.resting.rests(ref_of(known), Purpose.RECLAIM, core.agenda, attempt.look, now):
         return
     due = reclaimed.due(known, attempt)
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
-        core.patch_workload(known, record.reclaim_write(known, due), RECLAIM)
+        core.patch_workload(known, record.reclaim_write(known, due), Purpose.RECLAIM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.resting import WHY_WAITING
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
 from gatelift.core.records import record
@@ -22,7 +22,10 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
         attempt.epoch_spent = False
         core.patch_workload(
-            known, record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1), "raise epoch", status=False
+            known,
+            record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1),
+            Purpose.RAISE_EPOCH,
+            status=False,
         )
         return
     if _come_back(core, known, now):
@@ -41,11 +44,11 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.resting.rests(rec.ref, WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
+    elif not core.resting.rests(rec.ref, Purpose.WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
         core.told_at[rec.uid] = now
         requests = core.ledger.engine.requests(rec.uid)
         body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
-        core.patch_workload(known, body, WHY_WAITING)
+        core.patch_workload(known, body, Purpose.WHY_WAITING)
 
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
@@ -75,7 +78,7 @@ def _come_back(core: Core, known: Workload, now: float) -> bool:
     found = _what_ended(core, known, requeued.reason, now)
     if found is None:
         return False
-    core.patch_workload(known, record.requeued_write(known, *found, core.wall.text(now)), "requeue")
+    core.patch_workload(known, record.requeued_write(known, *found, core.wall.text(now)), Purpose.REQUEUE)
     return True
 
 

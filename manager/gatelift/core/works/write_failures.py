@@ -6,7 +6,6 @@ Neighbours: `machine` calls; `inflight` keeps what holds up everything about an 
 from __future__ import annotations
 
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.api.resting import INFORMING
 from gatelift.core.conclusions import raising
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.state.core import Core
@@ -21,7 +20,7 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
     """Take that a write failed."""
     ref, purpose = outstanding.ref, outstanding.purpose
     known = core.known(ref)
-    informs = purpose in INFORMING
+    informs = purpose.informs
     if event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
         if (known.metadata.resource_version if known is not None else "") == outstanding.decided_on:
             core.inflight.conflicted(ref, outstanding.decided_on, now)
@@ -31,7 +30,7 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
     if event.error is WriteError.UNKNOWN:
         version, lands_until = outstanding.decided_on, outstanding.lands_until
         core.inflight.unsure(ref, now, version=version, lands_until=lands_until, informs=informs)
-        core.note(f"{purpose}: {ref}: {event.message}; it may be done, so it is read", warning=True)
+        core.note(f"{purpose.value}: {ref}: {event.message}; it may be done, so it is read", warning=True)
     elif event.error in _DOUBTFUL:
         core.inflight.unsure(ref, now, informs=informs)
     else:
@@ -41,4 +40,4 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
             core.inflight.failed(ref, now)
         shown_end.refused(core, outstanding, event)
         raising.refused(core, outstanding, event)
-        core.note(f"{purpose}: {ref}: {event.error.value}: {event.message}", warning=True)
+        core.note(f"{purpose.value}: {ref}: {event.error.value}: {event.message}", warning=True)

@@ -1,0 +1,100 @@
+"""What a write or a read of the management API is for. Pure.
+
+One table, since three things hang on it: how long what a write takes is given to nobody else (`charges`), whose refusal
+is an end that cannot be written (`ends`), and which writes keep nothing else of their object waiting (`informs`).
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Purpose(enum.Enum):
+    """The value is what the log says."""
+
+    WINNER = "winner"
+    RESERVE = "reserve"
+    ADMIT = "admit"
+
+    EVICT = "evict"
+    FINISH = "finish"
+    RELEASE = "release"
+    EVICT_AND_RELEASE = "evict and release"
+
+    RECLAIM = "reclaim"
+    PODS_READY = "pods ready"
+    WHY_WAITING = "why waiting"
+    WHY_HELD = "why held"
+    POD_TROUBLE = "pod trouble"
+    MIRROR = "mirror"
+    MIRROR_END = "mirror the end"
+    SHOW_END = "show the end"
+    SHOW_PLACED = "placed owner"
+    PUT_MARK_BACK = "put the mark back"
+    PUT_OWNER_BACK = "put the owner back"
+    PUT_RECORD_BACK = "put the record back"
+    HOLD = "hold what is in use"
+    LET_GO = "let go what is in use no more"
+
+    ADOPT = "adopt"
+    PUT_TERM_BACK = "put the term back"
+    RAISE_EPOCH = "raise epoch"
+    RAISE_AFTER_RESTORE = "raise epoch after a restore"
+    RECOVERY = "recovery"
+    CHECKS = "checks"
+    REQUEUE = "requeue"
+    PRIORITY = "priority"
+    ANNOUNCE_DEACTIVATION = "announce deactivation"
+    DEACTIVATE = "deactivate"
+    CREATE_WORKLOAD = "create workload"
+    UPDATE_WORKLOAD = "update workload"
+    HOLD_WORKLOAD = "hold the workload"
+    RELEASE_WORKLOAD = "release workload"
+    DELETE_WORKLOAD = "delete workload"
+    DELETE_FINISHED = "delete finished"
+    DELETE_DEACTIVATED = "delete deactivated"
+    SUSPEND = "suspend"
+    UNPLACE_OWNER = "unplace owner"
+    RELEASE_OWNER = "release owner"
+    STATUS = "status"
+
+    READ_BEFORE_END = "read before its Workload ends"
+    READ_AFTER_DOUBT = "read after doubt"
+    READ_AS_IT_LEFT = "read as it left its queue"
+
+    @property
+    def charges(self) -> bool:
+        """Say whether it charges quota: while it may still land, what it takes is not given to somebody else."""
+        return self in _CHARGE
+
+    @property
+    def ends(self) -> bool:
+        """Say whether it says that a placement is over."""
+        return self in _END
+
+    @property
+    def informs(self) -> bool:
+        """Say whether everything else about its object goes on after its failure."""
+        return self in _INFORM
+
+
+_CHARGE = frozenset({Purpose.WINNER, Purpose.RESERVE, Purpose.ADMIT})
+_END = frozenset({Purpose.FINISH, Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
+_INFORM = frozenset(
+    {
+        Purpose.RECLAIM,
+        Purpose.PODS_READY,
+        Purpose.WHY_WAITING,
+        Purpose.WHY_HELD,
+        Purpose.POD_TROUBLE,
+        Purpose.MIRROR,
+        Purpose.MIRROR_END,
+        Purpose.SHOW_END,
+        Purpose.SHOW_PLACED,
+        Purpose.PUT_MARK_BACK,
+        Purpose.PUT_OWNER_BACK,
+        Purpose.PUT_RECORD_BACK,
+        Purpose.HOLD,
+        Purpose.LET_GO,
+    }
+)
