@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
@@ -332,3 +333,56 @@ def test_hd_103_a_create_that_lands_while_its_placement_is_cleaned_up_is_removed
     assert late == {"landed": True}
     assert history.runs("one") not in (set(), {cluster}), "it was evicted, and runs elsewhere"
     assert history.objects(cluster, POD) == []
+
+
+def _reserved_as_its_leader_dies(history: History) -> list[Callable[[], None]]:
+    """Let the leader reserve quota for `late`, and die; return what lets that write land."""
+    landing, port = list[Callable[[], None]](), history.leader.port
+    send = port._send
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        is_of = isinstance(command, Patch) and command.ref.key.name.startswith("pod-late")
+        body = msgspec.json.decode(command.body) if isinstance(command, Patch) and is_of else {}
+        if not landing and body.get("status", {}).get("admission"):
+            landing.append(lambda: port._land(command, answered=False))
+        elif not landing:
+            send(command, deadline)
+
+    port._send = slow  # type: ignore[method-assign]
+    history.pod("late", "stays", "1000m")
+    history.until("its reservation is on its way", lambda: bool(landing), 30.0)
+    history.kill_leader()
+    return landing
+
+
+def test_a_reservation_of_a_dead_leader_that_lands_late_runs_in_nobodys_room() -> None:
+    """Its cluster holds no room for it any more, and it is given back: the record says too much for that moment alone.
+
+    The outside check knows that (drawn seed 9710679): nobody counts with what was asked by one who leads no more.
+    """
+    history = History()
+    history.pod("first", "stays", "1000m", seconds=12.0)
+    history.until("it runs", lambda: history.containers("first") == 1)
+    history.pod("waits", "stays", "1500m")
+    history.passes(2.0)
+    landing = _reserved_as_its_leader_dies(history)
+    history.until("another one leads", history.leads, 60.0)
+    port, time = history.leader.port, history.world.time
+    send = port._send
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if not command.ref.key.name.startswith("pod-late"):
+            send(command, deadline)
+            return
+        time.after(5.0, lambda: send(command, deadline))  # what it says of the other one
+
+    port._send = slow  # type: ignore[method-assign]
+    history.until("who waited first has got the room", lambda: history.shows("waits", "QuotaReserved"), 60.0)
+    landing[0]()
+    assert history.shows("late", "QuotaReserved")
+    history.until("it is given back", lambda: not history.shows("late", "QuotaReserved"), 30.0)
+    history.passes(60.0)
+    assert history.containers("late") == 0
+    assert history.leader.charges("stays") == 1500
+    history.delete("home", POD, "waits")
+    history.until("it runs in its turn", lambda: history.containers("late") == 1, 60.0)

@@ -30,14 +30,22 @@ class Charges:
         self._charges: Counter[Epoch] = Counter()
         self._releases: Counter[Epoch] = Counter()
         self._late: dict[Epoch, tuple[Any, ...]] = {}
+        self._reserved_late: dict[str, Epoch] = {}
 
     def clear(self) -> None:
         """Take that the records were put back to an earlier time."""
-        for each in (self._charges, self._releases, self._late):
+        for each in (self._charges, self._releases, self._late, self._reserved_late):
             each.clear()
 
-    def charged(self, name: str, epoch: Epoch, after: Doc) -> None:
-        """Take that an epoch is charged from this write on."""
+    def is_late(self, workload: str) -> bool:
+        """Say whether a reservation stands that whoever asked for it could begin nothing by: it is to be taken back."""
+        return workload in self._reserved_late
+
+    def charged(self, name: str, epoch: Epoch, after: Doc, *, late: bool = False) -> None:
+        """Take that an epoch is charged from this write on; `late`: whoever asked for that leads no more."""
+        if late:
+            self._reserved_late[epoch[0]] = epoch
+            return
         if self._late.pop(epoch, None) == _standing(after):
             self._releases[epoch] -= 1
             return
@@ -47,6 +55,8 @@ class Charges:
 
     def released(self, name: str, epoch: Epoch, before: Doc, *, late: bool) -> None:
         """Take that an epoch is charged no more; `late`: whoever asked for that leads no more."""
+        if self._reserved_late.pop(epoch[0], None) is not None:
+            return
         self._releases[epoch] += 1
         if self._releases[epoch] > 1:
             raise TruthError(f"workload {name}: epoch {epoch[1]} is released twice")

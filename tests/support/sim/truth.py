@@ -247,7 +247,7 @@ class Truth:
         if has and after.get("status", {}).get("clusterName") and not (had and before["status"].get("clusterName")):
             self._lost.discard((uid, *place_of(after)))  # granted anew; a raised number grants nothing
         if has and not had:
-            self._charges.charged(name, (uid, epoch), after)
+            self._charges.charged(name, (uid, epoch), after, late=late)
         if had and not has:
             self._charges.released(name, (uid, epoch), before, late=late)
         if holds(before, "Finished") and not holds(after, "Finished"):
@@ -476,6 +476,7 @@ class Truth:
         for uid, (queue, amount) in self._held.items():
             document = self.workloads[uid]
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
+            going = going or self._charges.is_late(uid)
             if not going or self._granted_lives(uid):
                 used[queue] += amount
         return used
