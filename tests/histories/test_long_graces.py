@@ -52,6 +52,17 @@ def test_hd_269_what_keeps_to_a_long_grace_is_charged_for_it_and_runs_again_afte
     history.until("it runs again", lambda: history.containers("one") == 1)
 
 
+def test_hd_269_while_its_cluster_is_away_nobody_asks_again_and_again_and_its_return_decides() -> None:
+    """HD-269: the time is over and nobody is there to ask: a deadline in the past would keep the manager busy."""
+    history, cluster = vanished_unseen(GRACE_SECONDS, GRACE_SECONDS - 60.0)
+    history.passes(SOON)
+    history.cut(cluster)
+    history.passes(1.5 * GRACE_SECONDS)
+    assert history.leader.charges("travels") == 500
+    history.mend(cluster)
+    history.until("it is placed again", lambda: epoch(history) == "2", SOON)
+
+
 def test_hd_269_what_has_the_grace_that_an_agent_goes_by_runs_again_soon() -> None:
     history, _ = vanished_unseen(30, 25.0)
     history.until("it is placed again", lambda: epoch(history) == "2", SOON)

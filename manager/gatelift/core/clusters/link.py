@@ -155,8 +155,7 @@ class Link:
 
     def counted(self, placements: int, offers: int, unexplained: int | None, left: Undecided, cordon: Cordon) -> bool:
         """Take how much is placed and offered here, and what the last inventory left open; False: no news."""
-        facts = self.facts
-        before, self._unheard.undecided = (facts.counted(), self._unheard.due()), left
+        facts, before, self._unheard.undecided = self.facts, (self.facts.counted(), self._unheard.due()), left
         facts.placements, facts.offers, facts.no_new_work = placements, offers, cordon or facts.no_new_work
         if self._open_session and unexplained is not None:
             self._record.compared(self._resynced, unexplained)
@@ -169,7 +168,8 @@ class Link:
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
-        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due(), self._unheard.due())
+        asks = self._unheard.due() if self._open_session else None  # who is away cannot be asked, and says all at once
+        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due(), asks)
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
