@@ -206,3 +206,20 @@ def test_hd_224_of_what_vanished_while_nobody_led_a_person_is_asked(begun: Calla
     workload = history.workload("one")
     assert workload is not None
     assert [each["reason"] for each in workload["status"]["conditions"]] == [texts.PREDECESSOR_NOT_STOPPED]
+
+
+def test_hd_34_one_clusters_word_about_a_later_epoch_holds_that_workload_and_cordons_that_cluster_alone() -> None:
+    """HD-34: the symptom: one message of one worker stopped all dispatch, again after each restart."""
+    history = put_back()
+    history.mend("a")
+    history.until_connected("a")
+    for cluster in ("a", "b"):
+        history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": False}})
+    history.pod("other")
+    assert history.until_runs("other") == "a", "b gets nothing new"
+    assert history.runs("one") == {"b"}
+    history.kill_leader()
+    history.until("another one leads", history.leads)
+    history.pod("more")
+    history.until_runs("more")
+    assert history.runs("one") == {"b"}
