@@ -225,6 +225,15 @@ LEASE_SECONDS = 29.0
 """The right to start that one renewal buys. LOST must come later than it and the landing of the last write begun under
 it. It is what `leases.longest_right` leaves of `LOST_SECONDS`."""
 
+GRACE_SECONDS = 30.0
+"""`terminationGracePeriodSeconds` of a pod that does not say, and of one that an agent does not know."""
+
+GRACE_SECONDS_MAX = 30.0 * 2**20
+"""A year: what is longer counts as that at both ends."""
+
+KUBELET_MARGIN_SECONDS = 60.0
+"""A kubelet notices a removed pod within seconds; kills that hang take up to the runtime's own limits."""
+
 CLOCK_DRIFT = 0.01
 """How much faster one end's clock may run: a hundred times what quartz does, so that a poor virtual clock fits."""
 

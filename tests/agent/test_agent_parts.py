@@ -14,7 +14,7 @@ from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
-from gatelift_agent.core.nodes import KUBELET_MARGIN_SECONDS, OUT_OF_SERVICE, Nodes
+from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_agent.core.objects import Objects
 from gatelift_agent.core.placements import (
     ENDED,
@@ -40,6 +40,7 @@ from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
 from gatelift_kube.versions import is_older
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.limits import KUBELET_MARGIN_SECONDS
 from gatelift_wire.messages import PodSetRequest
 from gatelift_wire.refusals import Refusal
 

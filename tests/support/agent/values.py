@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import commands, events
-from gatelift_agent.core.nodes import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from gatelift_kube import decoding
 from gatelift_kube.resources import NAMESPACE, POD, Resource
 from gatelift_kube.writes import ApiWrite
@@ -18,6 +17,7 @@ from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.limits import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from gatelift_wire.session_manager import ManagerSession
 
 ORIGIN = "origin-1"

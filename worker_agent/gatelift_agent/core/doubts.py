@@ -12,12 +12,12 @@ when every node was heard of after its grace and a margin (counted from the star
 from __future__ import annotations
 
 from gatelift_agent.core import ownership
-from gatelift_agent.core.nodes import GRACE_SECONDS
 from gatelift_agent.core.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import job_pods, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec
+from gatelift_wire.limits import GRACE_SECONDS
 
 _UNWATCHED = "unwatched "
 """No UID begins so."""

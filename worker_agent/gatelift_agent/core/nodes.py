@@ -18,17 +18,9 @@ from dataclasses import dataclass
 import msgspec
 
 from gatelift_kube.objects.core import Node
+from gatelift_wire.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-KUBELET_MARGIN_SECONDS = 60.0
-"""A kubelet notices a removed pod within seconds; kills that hang take up to the runtime's own limits."""
-
-
-GRACE_SECONDS = 30.0
-"""`terminationGracePeriodSeconds` of a pod that does not say."""
-GRACE_SECONDS_MAX = 30.0 * 2**20
-"""A year: what is longer counts as that."""
-
 SILENT_SECONDS = 360.0
 """A kubelet repeats a status that has not changed every five minutes."""
 

@@ -7,7 +7,6 @@ labels without a placement, and objects that vanish (P10: whose containers may r
 from __future__ import annotations
 
 from gatelift_agent.core import foreign, ownership
-from gatelift_agent.core.nodes import GRACE_SECONDS
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import (
@@ -28,6 +27,7 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.limits import GRACE_SECONDS
 
 
 def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:

@@ -11,13 +11,7 @@ from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Absence, Attempt, AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-
-GRACE_SECONDS = 30.0
-"""What an agent takes for the grace of a pod that it does not know: what does not say one has that."""
-GRACE_SECONDS_MAX = 30.0 * 2**20
-"""A year, as agents count: what is longer counts as that."""
-MARGIN_SECONDS = 60.0
-"""A kubelet that ends something takes that much longer at most, as agents count."""
+from gatelift_wire.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
 
 def is_over(core: Core, attempt: Attempt, now: float) -> bool:
@@ -27,7 +21,7 @@ def is_over(core: Core, attempt: Attempt, now: float) -> bool:
         return True
     absence = attempt.absence
     if absence is None:
-        absence = attempt.absence = Absence(since=now, over_at=now + grace + MARGIN_SECONDS)
+        absence = attempt.absence = Absence(since=now, over_at=now + grace + KUBELET_MARGIN_SECONDS)
         text = _text(attempt.cluster, grace, core.wall.text(absence.over_at))
         if attempt.state is AttemptState.LOST:
             telling.unreachable(core, attempt, text)  # it was said why until now, and goes on for another reason
