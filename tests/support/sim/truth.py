@@ -176,7 +176,7 @@ class Truth:
         Their object makes others in their place: what was reclaimed is used again, and may be others' by then.
         """
         owner, amount = self.whose.owner_of(uid), admitted(document)
-        is_short = held is not None and owner is not None and owner[1] in self._short
+        is_short = owner is not None and owner[1] in self._short
         return min(amount, held[1]) if is_short and held is not None else amount
 
     def _take_away(self, uid: str, before: Doc | None, after: Doc) -> None:

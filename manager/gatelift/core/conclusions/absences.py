@@ -8,7 +8,7 @@ given longer than that to stop may use all of it. Only the record says how long 
 from __future__ import annotations
 
 from gatelift.core.dispatching import placing
-from gatelift.core.records.attempts import Absence, Attempt, AttemptState
+from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
 from gatelift_wire.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
@@ -19,15 +19,14 @@ def is_over(core: Core, attempt: Attempt, now: float) -> bool:
     grace = _longest_grace(core, attempt)
     if grace <= GRACE_SECONDS:
         return True
-    absence = attempt.absence
-    if absence is None:
-        absence = attempt.absence = Absence(since=now, over_at=now + grace + KUBELET_MARGIN_SECONDS)
-        text = _text(attempt.cluster, grace, core.wall.text(absence.over_at))
+    if attempt.absent_until is None:
+        attempt.absent_until = now + grace + KUBELET_MARGIN_SECONDS
+        text = _text(attempt.cluster, grace, core.wall.text(attempt.absent_until))
         if attempt.state is AttemptState.LOST:
             telling.unreachable(core, attempt, text)  # it was said why until now, and goes on for another reason
         placing.lose(core, attempt, text)
         core.touched.add(attempt.cluster)
-    return absence.over_at <= now
+    return attempt.absent_until <= now
 
 
 def _text(cluster: str, seconds: float, until: str) -> str:

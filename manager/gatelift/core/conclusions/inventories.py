@@ -227,7 +227,7 @@ def _known(attempt: Attempt) -> Known:
 
 def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -> None:
     attempt.listed_session, attempt.listed_over = session, _over(entry)
-    attempt.absence = None
+    attempt.absent_until = None
     others = belief.names_others(core, attempt, entry)
     attempt.wants_objects = entry.state.upper() in UNFINISHED or others
     if others:  # which objects are meant is said again; until that is answered it stays as it was

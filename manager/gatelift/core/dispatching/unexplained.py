@@ -46,7 +46,7 @@ def undecided(core: Core, cluster: str) -> Undecided:
     lost = [attempt for attempt in _placed(core, cluster) if attempt.state is AttemptState.LOST]
     count = sum(not is_unexplained(attempt, view) for attempt in lost) + core.predecessors.count(cluster) - for_good
     count += cluster in core.caution.recovery.unproven
-    over_at = min((attempt.absence.over_at for attempt in lost if attempt.absence is not None), default=None)
+    over_at = min((attempt.absent_until for attempt in lost if attempt.absent_until is not None), default=None)
     return Undecided(count, over_at)
 
 

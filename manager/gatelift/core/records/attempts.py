@@ -229,13 +229,6 @@ ASKED_MAX = 8
 """Reservations on one version of a Workload that are remembered: each was given up after ten seconds, unheard of."""
 
 
-class Absence(NamedTuple):
-    """What was not listed with all nodes heard of: `since` then, until `over_at` by the grace that it was given."""
-
-    since: float
-    over_at: float
-
-
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
@@ -289,7 +282,7 @@ class Attempt:
     end_unshown: str = ""  # why the user's object does not show the end
     reservation_told: bool = False
     admitted_at: float | None = None
-    absence: Absence | None = None  # of its objects at their cluster, which do not prove its end yet
+    absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
     gates_session: int = 0
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
