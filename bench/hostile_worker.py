@@ -2,7 +2,8 @@
 
 `python -m bench.hostile_worker FILE`: FILE is JSON (`Orders`). Prints `ready` when its session is open, floods until
 its standard input ends, and keeps what it has written in the file `told`. It renews its lease, and greets anew when it
-is closed. The loads:
+is closed. It has what nobody else wants of the machine (SCHED_IDLE), since its own CPU would be on another one: what
+others notice is what the manager does for it. The loads:
 
 - `finished`: seven Finished of 8,192 small objects, 3 MB: as many parts as a frame may have
 - `inventory`: chunks of an inventory that is complete, four of 4,096 placements a frame
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -223,11 +225,15 @@ class Hostile:
             yield codec.join_from_agent([data], sequence)
 
     def _say(self) -> None:
-        self._path.write_bytes(msgspec.json.encode(self.told))
+        """Keep what was done so far; whoever reads sees all of it, or all of what was there before."""
+        beside = self._path.with_suffix(".new")
+        beside.write_bytes(msgspec.json.encode(self.told))
+        beside.replace(self._path)
 
 
 async def serve(path: Path) -> None:
     """Flood until standard input ends."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     hostile = Hostile(msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Orders))
     flooding = spawn("flood", hostile.run())
     await hostile.open.wait()

@@ -39,7 +39,7 @@ class Judge:
         self._namespace = namespace
         self._elsewhere = elsewhere
 
-    async def mutate(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
+    async def mutate(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return the answer with the defaults of a new object, or with what of a change is put back."""
         kind, refused = self._kind(name, question)
         if kind is None:
@@ -53,7 +53,7 @@ class Judge:
             return _unknown_owner(question, error)
         return review.allow(question.uid, await decide(kind.defaults, question.new, facts))
 
-    async def validate(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
+    async def validate(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return whether the object may be made or changed like this."""
         kind, refused = self._kind(name, question)
         if kind is None:
@@ -78,7 +78,7 @@ class Judge:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
-    async def validate_size(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
+    async def validate_size(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return whether an object has room left after a change; nothing else of it matters."""
         kind, refused = self._kind(name, question)
         if kind is None:
@@ -86,7 +86,7 @@ class Judge:
         size = await _size(question, decide)
         return review.allow(question.uid) if size.allowed else review.deny(question.uid, size)
 
-    async def validate_queueing(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
+    async def validate_queueing(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return whether an object of Kueue's may be made or changed like this; nothing around it matters."""
         resource = configuration.SHOWN[name]
         if question.kind != resource.kind:
@@ -96,7 +96,7 @@ class Judge:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
-    async def validate_unserved(self, _name: str, question: Question, decide: Decide = in_loop) -> bytes:
+    async def validate_unserved(self, _name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return whether what makes pods may carry a queue's name as it does."""
         if question.kind not in unserved.BY_KIND:
             raise _wrong_path(question, " or ".join(unserved.BY_KIND))
