@@ -2,11 +2,11 @@
 
 `python -m bench.hostile_worker FILE`: FILE is JSON (`Orders`). Prints `ready` when its session is open, floods until
 its standard input ends, and keeps what it has written in the file `told`. It renews its lease, and greets anew when it
-is closed. It has what nobody else wants of the machine (SCHED_IDLE), since its own CPU would be on another one: what
-others notice is what the manager does for it. The loads:
+is closed. The loads:
 
 - `finished`: seven Finished of 8,192 small objects, 3 MB: as many parts as a frame may have
 - `inventory`: chunks of an inventory that is complete, four of 4,096 placements a frame
+- `json`: two reports of 1.4 MB whose status is as many lists as a status may have
 - `counts`: 200 reports of the counts of 64 pod sets
 - `older`: frames of almost 4 MiB of a session that is over
 - `strays`: one report of a placement that nobody knows, a frame
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ import grpc
 import msgspec
 
 from bench.fake_agents import AgentIdentity
+from bench.processes import takes_what_is_left
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits
 from gatelift_wire.inventory import InventoryChunk, InventoryEntry, InventoryRequest
@@ -52,10 +52,11 @@ from gatelift_wire.messages import (
 
 SERVICE = "gatelift.wire.v1.AgentService"
 KEY = PlacementKey("11111111-2222-3333-4444-555555555555", 1)
+STATUS_BYTES = 1_400_000
 RENEW_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
 """From the end of a stream to the next dial."""
-LOADS = ("finished", "inventory", "counts", "older", "strays", "renewals", "capacities", "greetings")
+LOADS = ("finished", "inventory", "json", "counts", "older", "strays", "renewals", "capacities", "greetings")
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -88,6 +89,10 @@ def messages(load: str) -> tuple[Report, ...]:
         case "counts":
             one = PodSetCounts(name="main", active=1, ready=1, succeeded=0, failed=0, terminating=0, remaining=0)
             return (CountsReport(key=KEY, pod_sets=(one,) * limits.POD_SETS_MAX, reclaimable=()),) * 200
+        case "json":
+            lists = b",".join([b"[]"] * (limits.JSON_PARTS_MAX - 2))
+            text = b'{"a":[' + lists + b'],"b":"' + b"x" * (STATUS_BYTES - len(lists)) + b'"}'
+            return (ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=text),) * 2
         case "older":
             text = b'{"a":"' + b"x" * (limits.STATUS_BYTES_MAX - 64) + b'"}'
             return (ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=text),) * 2
@@ -190,11 +195,12 @@ class Hostile:
                 await self._next(call)
 
     async def _flood(self, call: Any) -> None:
-        renewed = 0.0
-        for data in self._frames():
+        renewed, frames = 0.0, self._frames()
+        while True:
             if time.monotonic() - renewed > RENEW_SECONDS:
                 renewed = time.monotonic()
-                await call.write(self._renewal())
+                await call.write(self._renewal())  # before the next frame takes its numbers
+            data = next(frames)
             await call.write(data)
             self.told.frames += 1
             self.told.size += len(data)
@@ -233,7 +239,7 @@ class Hostile:
 
 async def serve(path: Path) -> None:
     """Flood until standard input ends."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    takes_what_is_left()
     hostile = Hostile(msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Orders))
     flooding = spawn("flood", hostile.run())
     await hostile.open.wait()

@@ -35,6 +35,14 @@ class Usage:
         return sum(self.seconds.values())
 
 
+def takes_what_is_left() -> None:
+    """Let this process have only what nobody else wants of the machine.
+
+    For those who would be on another one: what others notice of them is what is done for them, not their own CPU.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def cpu_seconds(pid: int) -> float:
     """Return user and system time of a process and all its threads so far; 0 where it has ended."""
     try:

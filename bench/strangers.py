@@ -28,9 +28,9 @@ from pathlib import Path
 import aiohttp
 import grpc
 
-from bench.flood import Echo, Worker, failed, prepare, until_told_to_end
+from bench.bare_sessions import Granting, Worker, failed, prepare, until_told_to_end
 from bench.latency import summary
-from bench.processes import cpu_seconds, rss_peak_bytes
+from bench.processes import cpu_seconds, rss_peak_bytes, takes_what_is_left
 from bench.side_scripts import beside
 from gatelift.adapters import authority
 from gatelift.adapters.agents_server import AgentsServer
@@ -61,7 +61,7 @@ TOKEN = "the token"  # noqa: S105 (of a core that expects just this)
 # --- the servers ---------------------------------------------------------------------------------------------------
 
 
-class _Core(Echo):
+class _Core(Granting):
     """Grants renewals, and has those who show the token wait for a person."""
 
     def handle(self, event: events.Event, now: float) -> tuple[commands.Command, ...]:
@@ -154,9 +154,9 @@ async def enrols(folder: Path, data: bytes) -> None:
 
 
 async def greets(folder: Path, _data: bytes) -> None:
-    worker = Worker(folder, "quiet")
+    worker = Worker(folder)
     try:
-        await worker.renews()
+        await worker.greets()
     finally:
         await worker.close()
 
@@ -271,7 +271,7 @@ class _Strangers:
             reader, writer = await asyncio.open_connection(HOST, port, ssl=tls)
             writer.write(head)
             try:
-                while not reader.at_eof():
+                while not (reader.at_eof() or writer.is_closing()):
                     writer.write(b" ")
                     await asyncio.sleep(0.2)
             finally:
@@ -281,6 +281,7 @@ class _Strangers:
 
 
 async def crowd(folder: Path, load: str) -> None:
+    takes_what_is_left()
     running = spawn(load, _forever(_Strangers(folder, load)))
     await until_told_to_end()
     running.cancel()
