@@ -43,6 +43,20 @@ def takes_what_is_left() -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
+def others_cores() -> bool:
+    """Keep this process, and those that it starts, off the first core; say whether there is more than one."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores[1:])
+    return len(cores) > 1
+
+
+def own_core(pid: int) -> None:
+    """Give the first core to a process and all its threads, as it would have a machine."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {0})
+
+
 def cpu_seconds(pid: int) -> float:
     """Return user and system time of a process and all its threads so far; 0 where it has ended."""
     try:

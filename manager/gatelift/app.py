@@ -61,7 +61,7 @@ CONNECTIONS = 64
 SESSIONS_PART, ENROLMENT_PART = 0.7, 0.2
 """Of the open files that are not kept back for the API; the rest is for health and metrics."""
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 """How long a thread that decodes a large frame goes on while the event loop waits for the interpreter: each time that
 the loop wakes up. Python's own 5 ms would be what other clusters notice of such a frame."""
 

@@ -18,7 +18,7 @@ from gatelift_wire import limits
 PIECE_BYTES = 64 * 1024
 """One call to the library gets no more of what may have parts: 2 ms at the worst. One text or status may be longer."""
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+VARINT, _FIXED64, LENGTH, _FIXED32 = 0, 1, 2, 5
 _NUMBER_BITS = 64
 
 
@@ -61,10 +61,10 @@ def header(data: bytes, numbers: tuple[int, int, int, int]) -> Header:
     for count, field in enumerate(fields(data, 0, len(data)), start=1):
         if count > limits.FRAME_FIELDS_MAX:
             raise TooManyError
-        if field.kind == _LENGTH:
+        if field.kind == LENGTH:
             messages += field.number == at_messages
             controls += field.number == at_controls
-        elif field.kind == _VARINT:  # a number of another kind is a field that nobody knows
+        elif field.kind == VARINT:  # a number of another kind is a field that nobody knows
             session = field.value if field.number == at_session else session
             sequence = field.value if field.number == at_sequence else sequence
     return Header(session, sequence, controls, messages)
@@ -81,10 +81,10 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
             tag, at = _varint(data, at, end)
         number, kind = tag >> 3, tag & 7
         value, begin = 0, at
-        if kind == _LENGTH:
+        if kind == LENGTH:
             size, begin = _varint(data, at, end)
             at = begin + size
-        elif kind == _VARINT:
+        elif kind == VARINT:
             value, at = _varint(data, at, end)
         elif kind == _FIXED64:
             at += 8
@@ -133,7 +133,7 @@ class Pieces:
             nested = (
                 schema is not None
                 and schema.message_type is not None
-                and field.kind == _LENGTH
+                and field.kind == LENGTH
                 and field.end - field.begin > PIECE_BYTES
             )
             if (nested or field.end - done > PIECE_BYTES) and field.first > done:

@@ -10,11 +10,11 @@ Neighbours: `authority` (what is trusted), `core.links` (who may have a session)
 from __future__ import annotations
 
 import asyncio
+import collections
 import datetime as dt
 import functools
 import itertools
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import grpc
@@ -30,8 +30,10 @@ from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOp
 from gatelift.core.clusters.links import STREAMS_MAX
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, identity, limits
+from gatelift_wire.cuts import cut_from_agent
 from gatelift_wire.frame_writer import FrameWriter
 from gatelift_wire.messages import Close, Frame
+from gatelift_wire.pieces import PIECE_BYTES
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.violations import TooLarge, WireViolation
 
@@ -97,6 +99,11 @@ _OPTIONS = (
 GRPC_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 """What reading and writing raise once the peer or the server has ended the stream."""
 
+ITEMS_MAX = limits.FRAME_PARTS_MAX + limits.FRAME_MESSAGES_MAX
+_TOO_MANY = TooLarge("Frame", f"must have at most {limits.FRAME_PARTS_MAX} items in its lists")
+
+Decode = Callable[[bytes], "tuple[Event, ...]"]
+
 Credentials = Callable[[], tuple[bytes, bytes, bytes]]
 """Returns the server's key, its certificate chain and the bundle of CAs that agents must be signed by, as of now.
 
@@ -161,8 +168,8 @@ class AgentsServer:
         self._credentials = credentials
         self._wall = wall
         self._streams: dict[int, _Stream] = {}
-        self._held: Counter[str] = Counter()
-        self._waiting: Counter[str] = Counter()
+        self._held: collections.Counter[str] = collections.Counter()
+        self._waiting: collections.Counter[str] = collections.Counter()
         self._ids = itertools.count(1)
         self._turns = PeerTurns()
         self.gate = Gate("sessions", limits)
@@ -340,26 +347,48 @@ class AgentsServer:
         stream.break_off("the agent hung up")
 
     async def _take(self, stream_id: int, data: bytes, stream: _Stream) -> None:
-        """Post what a frame says, a slice in a turn; nothing of one that is of an earlier session."""
-        for event in await self._taken_apart(stream_id, data, stream):
-            if stream_id not in self._streams:
-                return  # its end is posted: nothing comes after that
-            if isinstance(event, FrameArrived):
-                listed = frame_slices.listed(event.frame)
-                self._turns.holds(stream_id, frame_slices.items(event.frame), listed)
-            await self._turns.until_handled(stream_id, functools.partial(self._post, event))
+        """Post what a frame says, a slice in a turn; nothing of one that is of an earlier session.
 
-    async def _taken_apart(self, stream_id: int, data: bytes, stream: _Stream) -> tuple[Event, ...]:
+        The first slice, which has the renewal, waits for nothing more. Of a large frame no more is decoded at a time
+        than a part, and each slice is let go of before the next.
+        """
+        first, items = True, 0
+        for decode, part in self._parts(stream_id, data, stream):
+            events = collections.deque(await self._turns.decoded(stream_id, part, decode))
+            while events:
+                if not first:
+                    await self._turns.paced(stream_id)
+                first = False
+                if stream_id not in self._streams:
+                    return  # its end is posted: nothing comes after that
+                event = events.popleft()
+                if isinstance(event, FrameArrived):
+                    held = frame_slices.items(event.frame)
+                    items += held
+                    self._turns.holds(stream_id, held, frame_slices.listed(event.frame))
+                    event = event if items <= ITEMS_MAX else _violated(stream_id, _TOO_MANY)
+                await self._turns.until_handled(stream_id, functools.partial(self._post, event))
+                if isinstance(event, StreamViolated):
+                    return
+
+    def _parts(self, stream_id: int, data: bytes, stream: _Stream) -> Iterator[tuple[Decode, bytes]]:
+        """Yield what is decoded of a frame, and how."""
         if self._turns.stays_above(stream_id):
-            return (StreamViolated(stream_id=stream_id, text=STAYS_ABOVE, too_large=True),)
+            refused: Event = StreamViolated(stream_id=stream_id, text=STAYS_ABOVE, too_large=True)
+            yield lambda _: (refused,), b""
+            return
         try:
             worth = stream.gate.look(codec.header_from_agent(data), len(data))
         except WireViolation as error:
-            return (_violated(stream_id, error),)
-        if worth is Worth.NOTHING:
-            return ()
-        decode = codec.decode_from_agent if worth is Worth.WHOLE else codec.controls_from_agent
-        return await self._turns.decoded(stream_id, data, functools.partial(_arrived, stream_id, decode))
+            violated: Event = _violated(stream_id, error)
+            yield lambda _: (violated,), b""
+            return
+        if worth is Worth.CONTROLS:
+            yield functools.partial(_arrived, stream_id, codec.controls_from_agent, is_cut=False), data
+        elif worth is Worth.WHOLE:
+            is_cut = len(data) > PIECE_BYTES
+            for part in cut_from_agent(data):
+                yield functools.partial(_arrived, stream_id, codec.decode_from_agent, is_cut=is_cut), part
 
     async def _write(self, context: Any, stream: _Stream) -> None:
         """Write what waits, in order, until the end is reached or the peer takes too long."""
@@ -373,9 +402,10 @@ class AgentsServer:
             stream.why = "closed by the manager"
 
 
-def _arrived(stream_id: int, decode: Callable[[bytes], Frame], data: bytes) -> tuple[Event, ...]:
+def _arrived(stream_id: int, decode: Callable[[bytes], Frame], data: bytes, *, is_cut: bool) -> tuple[Event, ...]:
     try:
-        return tuple(FrameArrived(stream_id=stream_id, frame=each) for each in frame_slices.sliced(decode(data)))
+        slices = frame_slices.sliced(decode(data), is_cut=is_cut)
+        return tuple(FrameArrived(stream_id=stream_id, frame=each) for each in slices)
     except WireViolation as error:
         return (_violated(stream_id, error),)
 

@@ -71,17 +71,18 @@ def listed(frame: Frame) -> int:
     return sum(len(each.entries) for each in frame.control if isinstance(each, InventoryChunk))
 
 
-def sliced(frame: Frame) -> Iterator[Frame]:
+def sliced(frame: Frame, *, is_cut: bool = False) -> Iterator[Frame]:
     """Yield a frame, or what it is cut into, in the order in which it is taken.
 
-    Raises `WireViolation` for one that has no such order: agents send inventories and farewells by themselves.
+    `is_cut`: it is part of a larger one. Raises `WireViolation` for one that has no such order: agents send inventories
+    and farewells by themselves.
     """
     weight = sum(map(_weight, (*frame.control, *frame.messages)))
-    if len(frame.messages) <= SLICE_MESSAGES and weight <= SLICE_PARTS:
+    late = tuple(each for each in frame.control if not isinstance(each, _AT_ONCE))
+    if len(frame.messages) <= SLICE_MESSAGES and weight <= SLICE_PARTS and not (is_cut and late):
         yield frame
         return
     early = tuple(each for each in frame.control if isinstance(each, _AT_ONCE))
-    late = tuple(each for each in frame.control if not isinstance(each, _AT_ONCE))
     if late and frame.messages:
         raise WireViolation("Frame.messages", f"must not travel in such numbers with {type(late[0]).__name__}")
     if early or not late:

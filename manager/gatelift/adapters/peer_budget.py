@@ -110,6 +110,11 @@ class PeerBudget:
             account.above_since = now
         return longest
 
+    def pace(self, peer: str, now: float) -> float:
+        """Return for how many seconds the next slice of a frame waits, so that its slices are no burst either."""
+        limit = _LIMITS[_PACE]
+        return max(0.0, min(limit.wait, (self._of(peer, now).owed[_PACE] - limit.burst) / limit.rate))
+
     def stays_above(self, peer: str, now: float) -> bool:
         """Say whether a peer is to be closed; it then has as long again."""
         account = self._of(peer, now)

@@ -21,7 +21,7 @@ COMPARED_SECONDS = 0.00002
 
 INLINE_BYTES_MAX = 8 * 1024
 """A frame up to this is decoded in the event loop: 3 ms at the worst. A larger one in a thread: the loop goes on after
-at most 0.5 ms, the interpreter's switch interval (`app.SWITCH_SECONDS`)."""
+at most 0.1 ms, the interpreter's switch interval (`app.SWITCH_SECONDS`)."""
 
 FRAME_SECONDS = 0.0002
 """What a frame of any size costs before it is decoded: TLS, gRPC, the loop. An agent writes at most 100 a second."""
@@ -106,6 +106,13 @@ class PeerTurns:
                 await self._sleep(wait)
             self.budget.spent(peer, self._clock(), seconds=FRAME_SECONDS, size=size)
             yield
+
+    async def paced(self, stream_id: int) -> None:
+        """Wait until a further slice of a frame is no burst: what others do comes between. Inside a turn."""
+        peer = self._peers.get(stream_id)  # None: the stream ended meanwhile
+        wait = self.budget.pace(peer, self._clock()) if peer is not None else 0.0
+        if wait:
+            await self._sleep(wait)
 
     async def until_handled(self, stream_id: int, post: Callable[[], None]) -> None:
         """Post something of a stream and wait until the core has handled it; inside a turn, once or several times."""
