@@ -1,7 +1,7 @@
 """A port that agents dial with a core that only grants, and a worker that only renews: what a session costs by itself.
 
-Servers and workers are processes of their own: `prepare` writes keys and certificates for them into a folder, a server its
-port.
+Servers and workers are processes of their own: `prepare` writes keys and certificates for them into a folder, a server
+its port.
 """
 
 from __future__ import annotations

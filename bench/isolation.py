@@ -4,8 +4,8 @@
 embedded server; the honest agents are real machines over mTLS; the hostile one is a process of its own
 (`hostile_worker`, which names the loads). For each load pods go through the honest clusters at an even pace, in turn
 without it and with it, and the manager's event loop is asked every few milliseconds whether it answers. Where there is
-more than one core the manager has the first to itself, as it would have a machine: what others notice is then its doing,
-not that API server, agents and a hostile worker share a machine with it.
+more than one core the manager has the first to itself, as it would have a machine: what others notice is then its
+doing, not that API server, agents and a hostile worker share a machine with it.
 """
 
 from __future__ import annotations

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from gatelift.adapters.frame_slices import SLICE_MESSAGES
-from gatelift.adapters.peer_budget import CPU_BURST_SECONDS
-from gatelift.core.api.events import FrameArrived
+from gatelift.adapters.peer_budget import CPU_BURST_SECONDS, PACE_WAIT_SECONDS_MAX
+from gatelift.core.api.events import FrameArrived, StreamViolated
 from gatelift.core.clusters.link_values import Reported
 from gatelift_kube.clock import monotonic
 from gatelift_kube.tasks import spawn
-from gatelift_wire import codec
+from gatelift_wire import codec, limits
+from gatelift_wire.inventory import InventoryChunk
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CreditGrant, Frame, GatesLifted
+from gatelift_wire.messages import CreditGrant, Finished, Frame, GatesLifted, ObjectReport
+from gatelift_wire.pieces import PIECE_BYTES
 from support.until import until
 from support.wire.edge import Edge
 from support.wire.edge_sessions import raw
@@ -77,6 +80,91 @@ async def test_is_10_a_large_frame_is_taken_in_slices_and_nothing_of_it_is_lost_
     assert [each.message.key for each in edge.told(Reported, "w1")] == keys  # type: ignore[union-attr]  # all of them have one
     arrived = [each for each in edge.events if isinstance(each, FrameArrived) and each.frame.messages]
     assert max(len(each.frame.messages) for each in arrived) <= SLICE_MESSAGES
+
+
+async def test_is_10_between_the_slices_of_a_frame_the_pace_is_kept_and_its_renewal_waits_for_nothing(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+    waited: list[float] = []
+
+    async def waits(seconds: float) -> None:
+        waited.append(seconds)
+        await go_on.wait()
+
+    async with raw(edge) as stream:
+        await stream.greet()
+        await until(lambda: edge.is_open("w1"))
+        renewal = (CreditGrant(credits=7),)
+        frame = Frame(session=stream.session, sequence=1, control=renewal, messages=(LIFTED,) * 200)
+        decoded = edge.server._turns.decoded
+
+        async def dear(*given: Any) -> Any:
+            found = await decoded(*given)
+            monkeypatch.setattr(edge.server._turns, "_sleep", waits)
+            edge.server._turns.budget.spent("w1", monotonic(), seconds=CPU_BURST_SECONDS)
+            return found
+
+        monkeypatch.setattr(edge.server._turns, "decoded", dear)
+        await stream.write(frame)
+        await until(lambda: len(edge.told(Reported, "w1")) == SLICE_MESSAGES and bool(waited), "one slice is through")
+        assert 0 < waited[0] <= PACE_WAIT_SECONDS_MAX
+        go_on.set()
+        await until(lambda: len(edge.told(Reported, "w1")) == 200)
+
+
+async def test_is_10_a_large_frame_is_decoded_in_parts_and_none_before_the_one_before_is_handled(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    decode = codec.decode_from_agent
+
+    def noted(data: bytes) -> Frame:
+        sizes.append(len(data))
+        return decode(data)
+
+    async with raw(edge) as stream:
+        await stream.greet()
+        await until(lambda: edge.is_open("w1"))
+        monkeypatch.setattr(codec, "decode_from_agent", noted)
+        report = ObjectReport(key=LIFTED.key, kind="Pod", name="p", uid="u", status=b'{"a":"' + b"x" * 40_000 + b'"}')
+        edge.tells_handled = False
+        await stream.write(Frame(session=stream.session, sequence=1, messages=(report,) * 4))
+        await until(lambda: len(sizes) == 1)
+        edge.tells_handled = True
+        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+            edge.server.handled(each, 0.0)
+        await until(lambda: len(edge.told(Reported, "w1")) == 4)
+    assert len(sizes) == 4
+    assert max(sizes) <= PIECE_BYTES
+
+
+async def test_is_10_an_inventory_that_travels_with_many_messages_has_no_order_and_is_refused(edge: Edge) -> None:
+    async with raw(edge) as stream:
+        await stream.greet()
+        await until(lambda: edge.is_open("w1"))
+        report = ObjectReport(key=LIFTED.key, kind="Pod", name="p", uid="u", status=b'{"a":"' + b"x" * 40_000 + b'"}')
+        control = (InventoryChunk(request=9, applied=0, last=True),)
+        await stream.write(Frame(session=stream.session, sequence=1, control=control, messages=(report,) * 4))
+        await until(lambda: any(isinstance(each, StreamViolated) for each in edge.events))
+    (found,) = (each for each in edge.events if isinstance(each, StreamViolated))
+    assert "must not travel in such numbers with InventoryChunk" in found.text
+    assert not edge.told(Reported, "w1")
+
+
+async def test_is_10_parts_do_not_have_more_items_together_than_one_frame(edge: Edge) -> None:
+    state = ObjectReport(key=LIFTED.key, kind="Pod", name="p", uid="u", status=b"{}")
+    whole = Finished(key=LIFTED.key, succeeded=True, objects=(state,) * limits.OBJECTS_MAX)
+    count = limits.FRAME_PARTS_MAX // limits.OBJECTS_MAX + 1
+    async with raw(edge) as stream:
+        await stream.greet()
+        await until(lambda: edge.is_open("w1"))
+        await stream.write(Frame(session=stream.session, sequence=1, messages=(whole,) * count))
+        await until(lambda: any(isinstance(each, StreamViolated) for each in edge.events), seconds=60.0)
+    (found,) = (each for each in edge.events if isinstance(each, StreamViolated))
+    assert found.too_large
+    assert f"at most {limits.FRAME_PARTS_MAX} items in its lists" in found.text
+    assert len(edge.told(Reported, "w1")) < count
 
 
 async def test_is_11_a_worker_that_dials_again_and_again_waits_and_another_does_not(

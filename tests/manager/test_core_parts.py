@@ -18,6 +18,7 @@ from gatelift.core.records.attempts import Ending
 from gatelift.core.records.gone import Inventory, Known, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.records.ledger import Ledger, LedgerError
+from gatelift.core.state import showing
 from gatelift.core.told.mirror import urgent
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding import read_object
@@ -247,10 +248,10 @@ def test_a_queue_that_stands_in_line_is_not_looked_at_for_each_change() -> None:
     core = World().machine.core
     queue = Key(Look.CLUSTER_QUEUE, ObjectKey("", "q"))
     core.budget.stand(queue)
-    core.show_queue(queue)
+    showing.queue(core, queue)
     assert core.agenda.next_time() is None, "it is looked at when its turn comes"
     assert core.budget.call(10.0) == [queue]
-    core.show_queue(queue)
+    showing.queue(core, queue)
     assert core.agenda.next_time() is not None, "what changes from now on is not in that look"
 
 

@@ -78,7 +78,8 @@ def test_a_pod_deleted_while_bids_are_out_withdraws_its_holds() -> None:
     world.settle()
     assert not world.all("Workload")
     assert not world.messages(Commit)
-    assert not any(world.machine.core.unapplied.values())
+    placements = world.machine.core.placements
+    assert not any(placements.unapplied(each) for each in placements.clusters())
 
 
 def test_deactivation_evicts_with_kueues_words_and_frees_the_quota_after_the_stop() -> None:

@@ -57,7 +57,7 @@ def test_is_10_what_another_cluster_says_is_taken_while_an_inventory_is_compared
         Reported(cluster="a", session=agent.session, sequence=1, message=Finished(key=agent.commits[0], succeeded=True))
     )
     world.give(Ticked())
-    assert "b" in world.machine.core.comparing, "it is far from done"
+    assert world.machine.core.sessions.compares("b"), "it is far from done"
     assert "Succeeded" in "".join(str(getattr(each, "body", "")) for each in world.history)
 
 
@@ -67,17 +67,17 @@ def test_is_10_what_a_cluster_says_behind_its_inventory_waits_for_that(world: Wo
     for number in range(3 * BEHIND_PER_CALL):
         said = Applied(key=PlacementKey(f"ghost-{number}", 1))
         world.upcall(Reported(cluster="b", session=session, sequence=1 + number, message=said))
-    assert "b" in world.machine.core.comparing
+    assert world.machine.core.sessions.compares("b")
     view = world.machine.core.view("b")
     assert view is not None
     assert not view.open, "it is told nothing before it is compared"
     world.settle()
-    assert "b" not in world.machine.core.comparing
+    assert not world.machine.core.sessions.compares("b")
     assert world.links.inventories_compared["b"] == session
     world.advance(60.0)
     told = {message.key.uid for _, message in world.messages(Stop)}
     assert told == {f"ghost-{number}" for number in range(3 * BEHIND_PER_CALL)}, "those alone that wait for a word"
-    assert world.machine.core.resynced["b"] == session
+    assert world.machine.core.sessions.resynced("b") == session
 
 
 def test_is_10_a_session_that_ends_takes_the_rest_of_its_inventory_with_it(world: World) -> None:
@@ -86,7 +86,7 @@ def test_is_10_a_session_that_ends_takes_the_rest_of_its_inventory_with_it(world
     world.upcall(LinkBroken(cluster="b", session=session))
     for _ in range(2):
         world.give(Ticked())
-    assert "b" not in world.machine.core.comparing
+    assert not world.machine.core.sessions.compares("b")
     assert world.links.inventories_compared.get("b") != session, "so it is asked for anew"
     again = lists(world, "b", ())
     world.settle()
@@ -97,7 +97,7 @@ def test_is_10_two_large_inventories_are_compared_in_turn(world: World) -> None:
     session = lists(world, "b", ghosts())
     small = lists(world, "a", world.agents["a"].inventory())
     calls = 0
-    while "a" in world.machine.core.comparing:
+    while world.machine.core.sessions.compares("a"):
         world.give(Ticked())
         calls += 1
     assert calls < 10, "not behind the hundred calls of the other one"
@@ -124,7 +124,7 @@ def test_is_10_no_call_goes_through_a_whole_inventory(
     world.machine.core.caution.halted = halted
     lists(world, "b", ghosts())
     calls, most = 0, looked_at
-    while "b" in world.machine.core.comparing:
+    while world.machine.core.sessions.compares("b"):
         before = looked_at
         world.give(Ticked())
         calls, most = calls + 1, max(most, looked_at - before)

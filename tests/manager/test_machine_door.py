@@ -299,10 +299,10 @@ def test_the_invariants_notice_what_must_not_be() -> None:
     with pytest.raises(InvariantBroken, match="epoch above the record"):
         invariants.check(core, world.now)
     attempt.epoch = 1
-    core.on_cluster.setdefault("b", set()).add(attempt.uid)
+    core.placements.put("b", attempt.uid, "team")
     with pytest.raises(InvariantBroken, match="listed on 2 clusters"):
         invariants.check(core, world.now)
-    core.on_cluster["b"].clear()
+    core.placements.forget("b", attempt.uid)
     attempt.state = AttemptState.RESERVED
     core.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
     known = core.knowledge.workloads[attempt.workload]

@@ -19,14 +19,10 @@ from support.manager.world import SUCCEEDED, THE_POD, World, a_world
 def kept(core: Core, cluster: str) -> list[str]:
     """Return where something of a cluster is kept."""
     places: dict[str, object] = {
-        "on_cluster": core.on_cluster,
-        "unapplied": core.unapplied,
-        "resynced": core.resynced,
-        "owed": core.owed,
+        "placements": core.placements.clusters(),
+        "sessions": core.sessions.clusters(),
         "open_offers": core.open_offers.clusters(),
         "failures": core.failures._weight,
-        "blobs": {name for name, _ in core.blobs},
-        "strays": {name for name, _ in core.strays},
     }
     return [name for name, place in places.items() if cluster in place]  # type: ignore[operator]  # mappings and sets
 
@@ -79,7 +75,7 @@ def test_the_last_placement_of_a_cluster_that_is_gone_takes_everything_with_it()
     (key,) = world.agents["a"].commits
     remove(world, "a")
     core = world.machine.core
-    assert "on_cluster" in kept(core, "a"), "it may be running there"
+    assert "placements" in kept(core, "a"), "it may be running there"
     world.connect("a")
     world.settle()
     world.agents["a"].finish(key, SUCCEEDED)
@@ -92,8 +88,7 @@ def test_a_cluster_without_work_has_no_empty_lists() -> None:
     world = a_world(a_setting())
     finished(world)
     core = world.machine.core
-    assert not core.on_cluster
-    assert not core.unapplied
+    assert not core.placements.clusters()
 
 
 def test_failures_of_a_cluster_that_is_gone_are_forgotten() -> None:

@@ -46,11 +46,11 @@ def a_core(view: ClusterView | None, *attempts: Attempt, remembered: tuple[int, 
     core.rebuilt = True
     for attempt in attempts:
         core.attempts[attempt.uid] = attempt
-        core.on_cluster.setdefault("a", set()).add(attempt.uid)
+        core.placements.put("a", attempt.uid, "team")
     for number, session in enumerate(remembered):
         place = UserObject(kind="Pod", namespace="team", name=f"gone-{number}")
         core.predecessors.put("a", Memory(place, PlacementKey(f"gone-{number}", 1), session, Known(written_revision=1)))
-    core.resynced["a"] = 5
+    core.sessions.resync("a", 5)
     return core
 
 
@@ -81,7 +81,7 @@ def test_hd_121_an_inventory_counts_as_compared_in_its_own_open_session(
     view: ClusterView, resynced: int, is_so: bool
 ) -> None:
     core = a_core(view)
-    core.resynced["a"] = resynced
+    core.sessions.resync("a", resynced)
     assert unexplained.is_compared(core, view) is is_so
 
 
@@ -114,10 +114,10 @@ def test_hd_122_a_persons_word_ends_nothing_before_the_inventory_was_compared() 
     lost = placed("one", heard=3)
     doubted = dataclasses.replace(RESTORED, state=LinkState.CONNECTED, fenced_through=4, fenced_by="a person")
     core = a_core(doubted, lost)
-    core.resynced["a"] = 4
+    core.sessions.resync("a", 4)
     endings.fenced(core, lost)
     assert core.attempts["one"].state is AttemptState.LOST, "what is listed goes on"
-    core.resynced["a"] = 5
+    core.sessions.resync("a", 5)
     endings.fenced(core, lost)
     assert lost.state is AttemptState.ENDED
 

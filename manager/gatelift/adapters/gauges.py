@@ -168,7 +168,7 @@ class Gauges:
                 continue
             for link_state in LinkState:
                 self._clusters.labels(name, link_state.value).set(view.state is link_state)
-            self._placements.labels(name).set(len(core.on_cluster.get(name, ())))
+            self._placements.labels(name).set(len(core.placements.at(name)))
             self._credits.labels(name).set(view.credits)
             self._left_out.labels(name).set(view.left_out)
 

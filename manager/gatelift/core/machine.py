@@ -39,7 +39,7 @@ from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger
 from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state import out_of_sight, predecessors
+from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.told import telling
@@ -110,7 +110,7 @@ class Machine:
             self._words.go_on(core, now)
             self._work(now)
             recovery.tell_lease(core)
-        core.show_changed()
+        showing.changed(core)
         self._count_placements()
         if core.settings.debug_invariants:
             invariants.check(core, now)
@@ -215,10 +215,10 @@ class Machine:
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
         core = self.core
-        to_tell = core.touched | core.caution.to_tell if core.caution.to_tell else core.touched
+        changed = core.placements.changed
+        to_tell = changed | core.caution.to_tell if core.caution.to_tell else changed
         for cluster in sorted(to_tell) if to_tell else ():
-            placed = core.on_cluster.get(cluster, set())
-            offered = core.unapplied.get(cluster, set())
+            placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
             placements = len(placed) + core.predecessors.count(cluster)
             core.links.place_counts(
                 cluster,
@@ -229,11 +229,10 @@ class Machine:
                 no_new_work=held.of_cluster(core, cluster),
             )
             core.tidy(cluster)
-        for cluster in sorted(core.whereabouts.changed) if core.whereabouts.changed else ():
-            core.links.placed_in(cluster, core.whereabouts.namespaces(cluster))
-        core.touched.clear()
+        for cluster, namespaces in core.placements.namespaces_told():
+            core.links.placed_in(cluster, namespaces)
+        changed.clear()
         core.caution.to_tell.clear()
-        core.whereabouts.changed.clear()
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.

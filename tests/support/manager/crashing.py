@@ -43,7 +43,7 @@ def over_and_clean(world: World, crash_at: int) -> None:
     # A hold of an offer whose manager died expires by itself; nothing of it exists.
     left = [held for agent in world.agents.values() for held in agent.placements.values() if held.state != "Held"]
     assert not left, crash_at
-    assert not any(uids for uids in world.machine.core.unapplied.values()), crash_at
-    assert not any(uids for uids in world.machine.core.on_cluster.values()), crash_at
+    placements = world.machine.core.placements
+    assert not any(placements.at(each) or placements.unapplied(each) for each in placements.clusters()), crash_at
     for workload in world.all("Workload"):
         assert world.machine.core.ledger.engine.charged(workload["metadata"]["uid"]) == {}, crash_at

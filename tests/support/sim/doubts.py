@@ -86,7 +86,7 @@ def _runs_unlisted(world: SimWorld, name: str) -> bool:
 
 def _unlisted(world: SimWorld, name: str) -> set[str]:
     """Return the Workloads of which the manager has told that their cluster cannot be asked for them."""
-    placed = [core.attempts.get(uid) for core in _leading(world) for uid in core.on_cluster.get(name, ())]
+    placed = [core.attempts.get(uid) for core in _leading(world) for uid in core.placements.at(name)]
     return {each.uid for each in placed if each is not None and each.state.value == "Lost"}
 
 

@@ -215,7 +215,7 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
     links = core.links
     link = links._links.get(name) if isinstance(links, Links) else None
     want = held.of_cluster(core, name)
-    if link is None or want is None or name in core.caution.to_tell or name in core.touched:
+    if link is None or want is None or name in core.caution.to_tell or name in core.placements.changed:
         return []
     record = link._record
     if link.object is None or link.object.metadata.resource_version != document["metadata"]["resourceVersion"]:

@@ -1,7 +1,7 @@
 """What the links said and nobody has taken yet: in order, of each cluster for itself.
 
 A large inventory is compared over many calls. What its cluster says meanwhile waits behind it; what the others say is
-taken, and all work goes on: the cluster itself counts as closed until it is compared (`Core.comparing`). A session that
+taken, and all work goes on: the cluster itself counts as closed until it is compared (`Core.sessions`). A session that
 ends takes its inventory with it, since the next one begins with another. Neighbours: `machine` (owns this), `upcalls`
 (takes what is no inventory), `inventories`.
 """
@@ -81,7 +81,7 @@ class CatchingUp:
             waiting.popleft()
             if self._comparisons.pop(cluster, None) is not None:
                 few_lines.end(core, cluster)
-            core.comparing.discard(cluster)
+            core.sessions.compared(cluster)
         waiting.append(word)
 
     def _heard(self, core: Core, word: Upcall, now: float) -> bool:
@@ -97,10 +97,10 @@ class CatchingUp:
     def _compared(self, core: Core, upcall: PlacementsInventoried) -> bool:
         cluster = upcall.cluster
         if not self._compares:
-            core.comparing.add(cluster)  # it is told nothing until its turn has come, either
+            core.sessions.compare(cluster)  # it is told nothing until its turn has come, either
             return False
         if cluster not in self._comparisons:
-            core.resynced[cluster] = upcall.session
+            core.sessions.resync(cluster, upcall.session)
             self._comparisons[cluster] = Comparison(core, upcall)
         if not self._comparisons[cluster].step(core):
             return False
@@ -112,7 +112,7 @@ class CatchingUp:
         """End the session of a cluster whose word could not be taken: the next one begins with an inventory."""
         self._comparisons.pop(cluster, None)
         containment.word_failed(core, cluster, error, now)
-        core.comparing.discard(cluster)
+        core.sessions.compared(cluster)
         self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
 
 

@@ -38,13 +38,13 @@ def show(core: Core, known: Workload, rec: Record, key: Key, now: float) -> None
     if said is not None and wanted is not None and (said.status, said.reason, said.message) == (TRUE, *wanted):
         core.budget.leave(key)
         return
-    due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
+    due = core.waiting_reasons.due(rec.uid, core.settings.status_every)
     if wanted is None and rec.reserved and not rec.finished and _may_be_named(core):
         due = now + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
     elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
-        core.told_at[rec.uid] = now
+        core.waiting_reasons.written(rec.uid, now)
         core.patch_workload(known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
 
 
@@ -53,7 +53,7 @@ def _may_be_named(core: Core) -> bool:
 
     What an earlier leader has shown stays for so long. A cluster that stays away counts as lost sooner or later.
     """
-    if core.comparing:
+    if core.sessions.compares_any():
         return True
     for name, found in core.caution.recovery.clusters.items():
         view = core.view(name)

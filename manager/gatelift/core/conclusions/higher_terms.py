@@ -106,7 +106,7 @@ def answered(core: Core, event: ReadDone | ReadFailed, now: float) -> bool:
         if known is not None and known.metadata == found.metadata:  # of a later one the links say so themselves
             doubts.unconfirmed.append(found)
     doubts.clusters = {}
-    for cluster in sorted(core.owed):  # what fell due meanwhile
+    for cluster in core.sessions.owed_to():  # what fell due meanwhile
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     return True
 

@@ -45,7 +45,7 @@ CHEAP = 20
 class Comparison:
     """A complete inventory being compared with the record, in bounded steps.
 
-    Until it is done the cluster is told nothing but what the comparison itself says (`Core.comparing`).
+    Until it is done the cluster is told nothing but what the comparison itself says (`Core.sessions`).
     """
 
     __slots__ = ("_answers", "_facts", "_listed", "_owed", "_steps", "_upcall")
@@ -55,8 +55,8 @@ class Comparison:
         self._listed: dict[PlacementKey, InventoryEntry] = {}
         self._answers = False
         self._facts = self._judged_by(core)
-        core.comparing.add(upcall.cluster)
-        self._owed = core.owed.pop(upcall.cluster, {})
+        core.sessions.compare(upcall.cluster)
+        self._owed = core.sessions.take_owed(upcall.cluster)
         belief.begin(core, upcall.cluster)
         reports.let_go(core, upcall.cluster)
         recovery.forget(core, upcall.cluster)
@@ -67,13 +67,13 @@ class Comparison:
         cluster = self._upcall.cluster
         self._facts = self._judged_by(core)
         if self._answers:
-            core.comparing.discard(cluster)
+            core.sessions.compared(cluster)
         for _ in range(COMPARED_PER_CALL):
             if next(self._steps, self) is self:
                 few_lines.end(core, cluster)
-                core.comparing.discard(cluster)
+                core.sessions.compared(cluster)
                 return True
-        core.comparing.add(cluster)
+        core.sessions.compare(cluster)
         return False
 
     def _judged_by(self, core: Core) -> Inventory:
@@ -91,7 +91,7 @@ class Comparison:
     def _all(self, core: Core) -> Iterator[None]:
         """Compare all, and rest after each placement, or after some entries that are only looked at."""
         cluster = self._upcall.cluster
-        left = list(core.on_cluster.get(cluster, ()))
+        left = list(core.placements.at(cluster))
         heapify(left)  # the order of a sorted list, without sorting all of it at once
         for some in self._some():
             self._listed.update((entry.key, entry) for entry in some)
@@ -107,7 +107,7 @@ class Comparison:
                 yield
             return
         self._answers = True
-        core.comparing.discard(cluster)
+        core.sessions.compared(cluster)
         yield from self._remember(core)
         yield from self._drop_all(core, unlisted)
         core.agenda.mark(DOUBTS)

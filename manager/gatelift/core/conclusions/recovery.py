@@ -244,7 +244,7 @@ def _proves(core: Core, name: str) -> None:
     """Forget that the list of a cluster proves nothing: it is over, or nobody waits for another."""
     if name in core.caution.recovery.unproven:
         core.caution.recovery.unproven.discard(name)
-        core.touched.add(name)
+        core.placements.changed.add(name)
 
 
 def _answers(core: Core, name: str) -> bool:
@@ -299,7 +299,7 @@ def tell_lease(core: Core) -> None:
 
 def _is_written(core: Core) -> bool:
     """Say whether all that was listed has been compared, and what it showed beside the record stands in the API."""
-    waits = core.caution.recovery.again or core.comparing
+    waits = core.caution.recovery.again or core.sessions.compares_any()
     return not waits and predecessors.all_written(core)
 
 
@@ -325,7 +325,7 @@ def _go_on(core: Core) -> None:
     core.note("dispatch goes on: all that was waited for has been heard")
     for cluster in sorted(state.held):
         state.again.append(state.held.pop(cluster))
-        core.comparing.add(cluster)
+        core.sessions.compare(cluster)
     core.mark_later(sorted(core.attempts))
     for cluster in state.clusters:
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
@@ -429,7 +429,7 @@ def _proves_nothing(core: Core, cluster: str) -> None:
     state = core.caution.recovery
     if cluster not in state.unproven:
         state.unproven.add(cluster)
-        core.touched.add(cluster)
+        core.placements.changed.add(cluster)
         _warn(core, cluster, texts.LIST_PROVES_NOTHING, recovery_texts.list_proves_nothing(cluster))
 
 

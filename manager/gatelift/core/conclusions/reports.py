@@ -131,7 +131,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             text = texts.refused_by(cluster, message.refusal.value, message.text)
             outcome = Outcome(how=Wire.REFUSED, reason=message.refusal.value, message=text, cluster=cluster)
             if message.refusal is Refusal.TEMPLATE_MISSING:
-                core.forget_blobs(cluster)
+                core.sessions.forget_blobs(cluster)
             endings.end(core, attempt, Wire.REFUSED, outcome)
         case Evicted():
             text = texts.evicted_on(cluster, message.reason, message.message)
@@ -210,8 +210,9 @@ def stray(
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
         attempt.unreported = attempt.unreported and not over
         return  # it is acknowledged after that
-    if known is not None and key in core.fenced:
-        text = f"cluster {cluster}, declared fenced by {core.fenced.pop(key)}: {texts.FINISHED_ON_LOST}"
+    who = core.fenced.heard(key) if known is not None else None
+    if known is not None and who is not None:
+        text = f"cluster {cluster}, declared fenced by {who}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
     if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
         if recovery.leaves(core, cluster, key):
@@ -234,7 +235,7 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
     if core.knowledge.saw_go(key.uid) or core.predecessors.is_explained(cluster, key):
         return True
     view = core.links.state(cluster)
-    return view is not None and key in core.strays.get((cluster, view.session), {})
+    return view is not None and core.sessions.told_stray(cluster, view.session, key)
 
 
 def look_ahead(

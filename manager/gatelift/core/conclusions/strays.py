@@ -19,7 +19,7 @@ from gatelift_kube.resources import WORKLOAD, ObjectKey
 def look(core: Core, _key: ObjectKey, now: float) -> None:
     """Go on with what waits: not while dispatch is halted, nor before what was listed meanwhile has been compared."""
     doubts = core.doubts
-    if core.caution.halted or core.comparing:
+    if core.caution.halted or core.sessions.compares_any():
         return
     for (cluster, key), (over, gated) in doubts.resume().items():
         reports.stray(core, cluster, key, now, over=over, gated=gated)

@@ -32,25 +32,24 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case Reported():
             reports.reported(core, upcall, now)
         case LinkOpened():
-            core.heard_since[upcall.cluster] = now
+            core.sessions.opened(upcall.cluster, now)
             if not upcall.resumed:
-                core.resynced[upcall.cluster] = upcall.session
+                core.sessions.resync(upcall.cluster, upcall.session)
             core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
         case CounterShown():
             recovery.shown(core, upcall)
         case LinkBroken():
-            core.heard_since.pop(upcall.cluster, None)
+            core.sessions.broken(upcall.cluster, upcall.session)
             recovery.over(core, upcall.cluster)
-            core.drop_session(upcall.cluster, upcall.session)
             core.open_offers.session_ended(upcall.cluster)
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
             recovery.lost(core, upcall.cluster)
             core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
-            for uid in core.on_cluster.get(upcall.cluster, ()):  # before anything is decided; the passes follow
+            for uid in core.placements.at(upcall.cluster):  # before anything is decided; the passes follow
                 core.ledger.engine.set_unreachable(uid, unreachable=True)
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
@@ -76,8 +75,8 @@ def _session(opened: LinkOpened) -> tuple[tuple[str, str], ...]:
 
 
 def _look_at_all(core: Core, cluster: str) -> None:
-    core.mark_later(sorted(core.on_cluster.get(cluster, ())))
-    core.mark_later(sorted(core.unapplied.get(cluster, ())))
+    core.mark_later(sorted(core.placements.at(cluster)))
+    core.mark_later(sorted(core.placements.unapplied(cluster)))
     core.mark_later(core.predecessors.waiting.pop(cluster, ()))
 
 
@@ -88,13 +87,12 @@ def _changed(core: Core, cluster: str, now: float) -> None:
     if core.links.state(cluster) is None:
         reports.let_go(core, cluster)
         recovery.forget(core, cluster)
-    core.touched.add(cluster)
+    core.placements.changed.add(cluster)
     view = core.view(cluster)
     room = dispatch.room_at(core, view, now) if view is not None and view.open else 0
-    for _ in range(min(room, WAKE_MAX, len(core.waiting_for_room))):
+    for _ in range(min(room, WAKE_MAX, core.cluster_waiters.count_for_room())):
         dispatch.wake_one(core)
-    for uid in list(core.out_of_clusters)[:WAKE_MAX]:
-        del core.out_of_clusters[uid]
+    for uid in core.cluster_waiters.next_for_any(WAKE_MAX):
         core.failures.wake(uid)
         attempt = core.attempts.get(uid)
         if attempt is not None:

@@ -161,7 +161,7 @@ def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0, ended:
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
     """Return how many more offers a cluster takes: by what it grants, and by what it has not answered yet."""
-    credit = view.credits - len(core.unapplied.get(view.name, ()))
+    credit = view.credits - len(core.placements.unapplied(view.name))
     return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
@@ -187,7 +187,7 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
         if why:
             attempt.why_not[name] = why
         if view is not None and (mute or not why):
-            load = len(core.on_cluster.get(name, ())) + len(core.unapplied.get(name, ()))
+            load = len(core.placements.at(name)) + len(core.placements.unapplied(name))
             failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
             (shut if mute else ranked).append(rank(view, want, failures, load, ended))
     return sorted(ranked) or ([] if short else sorted(shut)), short
@@ -221,7 +221,7 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     ranked, short = candidates(core, attempt, workload, owner, now)
     if not ranked:
         if short:
-            core.waiting_for_room.setdefault(attempt.uid)
+            core.cluster_waiters.wait_for_room(attempt.uid)
             core.agenda.wake(attempt.look, now + ANSWER_SECONDS_MAX)
         else:
             give_back(core, attempt, now)
@@ -266,8 +266,7 @@ def _offer(
             asked.offered[name] = sent.session
             asked.sent_at[name] = now
             core.open_offers.sent(name, attempt.key, now)
-            core.unapplied.setdefault(name, set()).add(attempt.uid)
-            core.touched.add(name)
+            core.placements.offered(name, attempt.uid)
         else:
             attempt.why_not[name] = sent.refused or "not connected"
     _wait(core, attempt, asked, now)
@@ -428,19 +427,13 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
 
 def free_room(core: Core, uid: str, cluster: str) -> None:
     """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
-    taken = core.unapplied.get(cluster)
-    if taken is None or uid not in taken:
-        return
-    taken.discard(uid)
-    core.touched.add(cluster)
-    wake_one(core)
+    if core.placements.applied(cluster, uid):
+        wake_one(core)
 
 
 def wake_one(core: Core) -> None:
     """Look at the workload that has waited longest for room."""
-    while core.waiting_for_room:
-        uid = next(iter(core.waiting_for_room))
-        del core.waiting_for_room[uid]
+    while (uid := core.cluster_waiters.next_for_room()) is not None:
         attempt = core.attempts.get(uid)
         if attempt is not None and attempt.state is AttemptState.RESERVED:
             core.mark_attempt(attempt)
@@ -456,6 +449,6 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
     attempt.waiting = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
     if why is None:
-        core.out_of_clusters[attempt.uid] = None
+        core.cluster_waiters.wait_for_any(attempt.uid)
         telling.no_cluster(core, attempt, attempt.waiting)
     core.mark_attempt(attempt)

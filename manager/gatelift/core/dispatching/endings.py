@@ -94,7 +94,7 @@ def fenced(core: Core, attempt: Attempt) -> None:
     if view.state is not LinkState.LOST and not unexplained.is_compared(core, view):
         return  # its inventory is to say first what it knows
     who = view.fenced_by
-    core.remember_fenced(attempt.key, who)
+    core.fenced.remember(attempt.key, who)
     outcome = Outcome(how=Internal.FENCE, message=texts.fenced_by(attempt.cluster, who), cluster=attempt.cluster)
     end(core, attempt, Internal.FENCE, outcome)
 
@@ -104,7 +104,7 @@ def close(core: Core, attempt: Attempt, now: float) -> None:
     if attempt.state is AttemptState.ENDED:
         return
     dispatch.withdraw(core, attempt, now)
-    core.waiting_for_room.pop(attempt.uid, None)
+    core.cluster_waiters.wants_no_room(attempt.uid)
     attempt.follow(Internal.CLOSE)
 
 
@@ -291,7 +291,7 @@ def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) 
 def strike(core: Core, attempt: Attempt, now: float) -> None:
     """Strike a reservation of which nothing was written: the attempt waits for quota again."""
     dispatch.withdraw(core, attempt, now)
-    core.waiting_for_room.pop(attempt.uid, None)
+    core.cluster_waiters.wants_no_room(attempt.uid)
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     attempt.follow(Internal.UNRESERVE)

@@ -78,7 +78,7 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
 
 def _kept(core: Core, attempt: Attempt, session: int) -> bool:
     """Say whether what was sent in `session` still stands: no resync has emptied the outboxes since (R6)."""
-    return session > 0 and session >= core.resynced.get(attempt.cluster, 0)
+    return session > 0 and session >= (core.sessions.resynced(attempt.cluster) or 0)
 
 
 def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
@@ -92,10 +92,10 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
         return
     blobs: tuple[TemplateBlob, ...] = ()
     if attempt.cluster != LOCAL_CLUSTER:
-        blobs = core.new_blobs(attempt.cluster, view.session, specs)
+        blobs = core.sessions.new_blobs(attempt.cluster, view.session, specs)
     sent = core.send(attempt.cluster, (*blobs, commit), now)
     if not sent.session:
-        core.blobs.pop((attempt.cluster, view.session), None)
+        core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
     attempt.wants_objects = False
     attempt.heard_session = attempt.commit_session = sent.session
@@ -316,13 +316,8 @@ def drop_stray(
     if view is None:
         _tell(core, cluster, key, message, now)
         return
-    told = core.strays.setdefault((cluster, view.session), {})
-    if told.get(key) == over:
-        return
-    if len(told) >= STRAYS_MAX:
-        told.clear()
-    told[key] = over
-    _tell(core, cluster, key, message, now)
+    if core.sessions.tells_stray(cluster, view.session, key, over=over):
+        _tell(core, cluster, key, message, now)
 
 
 def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: float) -> None:
@@ -339,10 +334,7 @@ def _owe(core: Core, cluster: str, key: PlacementKey, message: Message) -> None:
     """Remember what could not be said."""
     if core.links.state(cluster) is None:
         return  # nobody is expected there; who takes it in again starts with a resync
-    owed = core.owed.setdefault(cluster, {})
-    if len(owed) >= OWED_MAX:
-        del owed[next(iter(owed))]
-    owed[key] = message
+    core.sessions.owe(cluster, key, message)
     core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
 
 
@@ -350,25 +342,15 @@ def pay(core: Core, cluster: str, now: float) -> None:
     """Say what is owed to a cluster that can be talked to again."""
     if core.caution.halted or open_view(core, cluster) is None:
         return
-    for key, message in core.owed.pop(cluster, {}).items():
+    for key, message in core.sessions.take_owed(cluster).items():
         _tell(core, cluster, key, message, now)
-
-
-OWED_MAX = 10_000
-"""Messages owed to one cluster; above, the oldest waits for the next resync."""
-
-
-STRAYS_MAX = 10_000
-"""Placements per session of which we remember that we have told it to drop them; above, they are told again."""
 
 
 def leave(core: Core, attempt: Attempt) -> None:
     """Take an attempt off all lists of its cluster: it is over, or a newer epoch has taken its place."""
-    core.on_cluster.get(attempt.cluster, set()).discard(attempt.uid)
-    core.whereabouts.drop(attempt.cluster, attempt.uid)
-    core.touched.add(attempt.cluster)
+    core.placements.leave(attempt.cluster, attempt.uid)
     dispatch.free_room(core, attempt.uid, attempt.cluster)
-    core.waiting_for_room.pop(attempt.uid, None)
+    core.cluster_waiters.wants_no_room(attempt.uid)
     predecessors.ended_for(core, attempt)
 
 
@@ -380,7 +362,7 @@ def lose(core: Core, attempt: Attempt, text: str = "") -> None:
     if attempt.state is AttemptState.LOST:
         return
     attempt.follow(Internal.LOSE)
-    core.touched.add(attempt.cluster)
+    core.placements.changed.add(attempt.cluster)
     telling.unreachable(core, attempt, text or texts.unreachable(attempt.cluster))
 
 

@@ -23,7 +23,7 @@ def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:
 
 def is_compared(core: Core, view: ClusterView) -> bool:
     """Say whether the inventory of a cluster's present session has been compared with the record."""
-    return view.open and core.resynced.get(view.name) == view.resynced_session
+    return view.open and core.sessions.resynced(view.name) == view.resynced_session
 
 
 def count(core: Core, cluster: str) -> int | None:
@@ -51,4 +51,4 @@ def undecided(core: Core, cluster: str) -> Undecided:
 
 
 def _placed(core: Core, cluster: str) -> Iterable[Attempt]:
-    return (core.attempts[uid] for uid in core.on_cluster.get(cluster, ()) if uid in core.attempts)
+    return (core.attempts[uid] for uid in core.placements.at(cluster) if uid in core.attempts)

@@ -193,11 +193,11 @@ def _inform(
     core: Core, ref: ObjectRef, key: Key, known: ClusterQueue | LocalQueue | Cohort, status: dict[str, Any], now: float
 ) -> None:
     """Write a status that only informs: once per period and object, out of the budget for that."""
-    due = core.shown_at.get(key, now - core.settings.status_every) + core.settings.status_every
-    if now < due:
+    due = core.shown_queues.due(key, core.settings.status_every)
+    if due is not None and now < due:
         core.agenda.wake(key, due)
     elif core.may_inform(key, now):
-        core.shown_at[key] = now
+        core.shown_queues.written(key, now)
         _write(core, ref, known, status, informs=True)
 
 

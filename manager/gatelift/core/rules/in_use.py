@@ -15,6 +15,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.knowledge import key_of
+from gatelift.core.state import showing
 from gatelift.core.state.core import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
@@ -88,13 +89,13 @@ def flavor_seen(core: Core, known: ResourceFlavor) -> None:
     """Look at a ResourceFlavor soon; at one that is being deleted also whenever quota comes free."""
     key = key_of(known.metadata)
     if known.metadata.deletion_timestamp is not None:
-        core.leaving_flavors[key] = None
+        core.shown_queues.leaves(key)
     core.agenda.mark(Key(Look.FLAVOR, key))
 
 
 def flavor_gone(core: Core, key: ObjectKey) -> None:
     """Forget a ResourceFlavor."""
-    core.leaving_flavors.pop(key, None)
+    core.shown_queues.left(key)
     core.budget.leave(Key(Look.FLAVOR, key))
 
 
@@ -109,4 +110,4 @@ def queue_gone(core: Core, name: str) -> None:
     """Take note that a ClusterQueue is gone; somebody took the finalizer off one that is in use."""
     if core.ledger.engine.queue_is_used(name):
         core.note(texts.queue_gone_in_use(name), warning=True)
-    core.look_at_leaving()
+    showing.leaving(core)

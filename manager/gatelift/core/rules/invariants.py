@@ -50,7 +50,8 @@ def single(core: Core) -> list[str]:
     problems = []
     listed: set[str] = set()
     doubled: set[str] = set()
-    for cluster, uids in core.on_cluster.items():
+    for cluster in sorted(core.placements.clusters()):
+        uids = core.placements.at(cluster)
         doubled |= listed & uids
         listed |= uids
         for uid in uids:
@@ -58,7 +59,7 @@ def single(core: Core) -> list[str]:
             if attempt is not None and attempt.live and attempt.cluster != cluster:
                 problems.append(f"{attempt.key} is listed on {cluster} and placed on {attempt.cluster}")
     for uid in sorted(doubled):
-        count = sum(uid in uids for uids in core.on_cluster.values())
+        count = sum(uid in core.placements.at(each) for each in core.placements.clusters())
         problems.append(f"workload {uid} is listed on {count} clusters")
     return problems
 
@@ -80,7 +81,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
         core.agenda.waits(attempt.look)
         or core.inflight.busy(ref_of(known))
         or ref_of(known) in core.unsent
-        or uid in core.waiting_for_room
+        or core.cluster_waiters.waits_for_room(uid)
         or seeking.is_sought(core, known)
         or bool(core.caution.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes

@@ -31,7 +31,7 @@ def resolve(core: Core, owner: Owner) -> Priority | None:
         if found is None:
             text = texts.priority_class_missing(names.workload_class)
             core.event(owner.ref, owner.object.metadata.uid, "WorkloadPriorityClassNotFound", text, warning=True)
-            core.classless.setdefault(names.workload_class, {})[owner.ref] = None
+            core.classless.wait(names.workload_class, owner.ref)
             return None
         ref = PriorityClassRef(group=KUEUE_GROUP, kind=WORKLOAD_CLASS, name=names.workload_class)
         return Priority(value=found.value, ref=ref)
@@ -85,7 +85,7 @@ def follow_value(core: Core, workload: Workload) -> bool:
 
 def class_seen(core: Core, seen: WorkloadPriorityClass) -> None:
     """Look at all Workloads of a class whose value changed (some per call, there may be many), and at who missed it."""
-    for ref in core.classless.pop(seen.metadata.name, {}):
+    for ref in core.classless.take(seen.metadata.name):
         owner = core.knowledge.owners.get(ref)
         if owner is not None:
             core.mark_owner(owner)
@@ -98,10 +98,7 @@ def class_seen(core: Core, seen: WorkloadPriorityClass) -> None:
 
 def owner_gone(core: Core, ref: ObjectRef) -> None:
     """Forget a user's object that waits for a class."""
-    for name, waiting in list(core.classless.items()):
-        waiting.pop(ref, None)
-        if not waiting:
-            del core.classless[name]
+    core.classless.leave_all(ref)
 
 
 def _write(core: Core, workload: Workload, priority: Priority, *, had_ref: bool) -> None:

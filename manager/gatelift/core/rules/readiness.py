@@ -76,7 +76,7 @@ def _is_silent(core: Core, attempt: Attempt, owner: Owner | None, now: float) ->
     """
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
-    view, since = core.view(attempt.cluster), core.heard_since.get(attempt.cluster)
+    view, since = core.view(attempt.cluster), core.sessions.heard_since(attempt.cluster)
     if since is None:
         return True
     told = owner is not None and attempt.reported_at >= since and mirror.is_shown(owner, attempt)
@@ -147,27 +147,26 @@ def hold_back(core: Core, uid: str) -> bool:
     if settings is None or not settings.block_admission:
         return False
     if not _unready(core):
-        core.unready[uid] = None
+        core.not_ready.add(uid)
         return False
     core.ledger.block(uid)
     core.ledger.undo(uid)
-    core.held_back[uid] = None
-    core.told[uid] = (texts.WAITING_FOR_PODS_READY, texts.OTHERS_NOT_READY)
+    core.not_ready.hold_back(uid)
+    core.waiting_reasons.say(uid, (texts.WAITING_FOR_PODS_READY, texts.OTHERS_NOT_READY))
     return True
 
 
 def let_go(core: Core) -> None:
     """Let those queue again who were held back, once all others are ready."""
-    if core.held_back and not _unready(core):
-        core.mark_later(core.held_back)
-        core.held_back.clear()
+    if core.not_ready.holds_anybody() and not _unready(core):
+        core.mark_later(core.not_ready.let_go())
 
 
 def note(core: Core, known: Workload) -> None:
     """Remember one who holds quota by its object and is not ready."""
     settings = core.settings.readiness
     if settings is not None and settings.block_admission and not _over(known):
-        core.unready[known.metadata.uid] = None
+        core.not_ready.add(known.metadata.uid)
 
 
 def _unready(core: Core) -> bool:
@@ -177,15 +176,14 @@ def _unready(core: Core) -> bool:
     """
     over: list[str] = []
     waits = False
-    for uid in core.unready:
+    for uid in core.not_ready.everybody():
         known, attempt = core.knowledge.workload_of(uid), core.attempts.get(uid)
         if known is None or not core.ledger.holds(uid) or _over(known, reserved=True):
             over.append(uid)
         elif attempt is None or attempt.state not in _NOT_AWAITED:
             waits = True
             break
-    for uid in over:
-        del core.unready[uid]
+    core.not_ready.leave(over)
     return waits
 
 

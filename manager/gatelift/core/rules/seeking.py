@@ -29,7 +29,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
             continue
         look = Key(Look.WORKLOAD, key_of(workload.metadata))
         ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
-        core.sought.setdefault(ref, {})[look] = None
+        core.sought.wait(ref, look)
         if not core.blocked(ref, look, now, uid=reference.uid):
             core.read(ref, Purpose.READ_BEFORE_END, reference.uid)
         return False
@@ -41,7 +41,7 @@ def is_sought(core: Core, workload: Workload) -> bool:
     look = Key(Look.WORKLOAD, key_of(workload.metadata))
     resources = ((each, resource_of(core, each)) for each in owners_of(workload))
     return any(
-        look in core.sought.get(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)), ())
+        look in core.sought.of(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)))
         for each, resource in resources
         if resource is not None
     )
@@ -49,7 +49,7 @@ def is_sought(core: Core, workload: Workload) -> bool:
 
 def found_out(core: Core, ref: ObjectRef) -> None:
     """Look at the Workloads that wait to know whether a user's object is there."""
-    for look in core.sought.pop(ref, ()):
+    for look in core.sought.take(ref):
         core.agenda.mark(look)
 
 
@@ -59,8 +59,7 @@ def no_more(core: Core, workload: Workload) -> None:
     for reference in owners_of(workload):
         resource = resource_of(core, reference)
         ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
-        if ref is not None and core.sought.get(ref, {}).pop(look, look) is None and not core.sought[ref]:
-            del core.sought[ref]
+        if ref is not None and core.sought.leave(ref, look):
             core.forget_trouble(ref)
 
 

@@ -23,15 +23,21 @@ from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, Owner, key_of
 from gatelift.core.records.ledger import Ledger
-from gatelift.core.records.whereabouts import Whereabouts
-from gatelift.core.state import blobs
 from gatelift.core.state.caution import Caution
+from gatelift.core.state.cluster_waiters import ClusterWaiters
 from gatelift.core.state.dispatch_values import Failures
 from gatelift.core.state.doubts import Doubts
+from gatelift.core.state.fenced import FencedPlacements
+from gatelift.core.state.not_ready import NotReady
 from gatelift.core.state.open_offers import OpenOffers
 from gatelift.core.state.out_of_sight import OutOfSight
+from gatelift.core.state.placements import Placements
 from gatelift.core.state.predecessors import Predecessors
+from gatelift.core.state.sessions import Sessions
 from gatelift.core.state.settings import CoreSettings
+from gatelift.core.state.shown_queues import ShownQueues
+from gatelift.core.state.waiters import Waiters
+from gatelift.core.state.waiting_reasons import WaitingReasons
 from gatelift_kinds.kind import Kind
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.kueue import Workload
@@ -50,14 +56,12 @@ from gatelift_kube.resources import (
 from gatelift_kube.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.leases import landed_seconds
-from gatelift_wire.messages import Message, TemplateBlob
+from gatelift_wire.messages import Message
 
 EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""
 MARKS_PER_CALL = 1000
 """Keys marked in one call when all of a cluster are to be looked at: about 2 us each."""
-FENCED_MAX = 10_000
-"""Placements declared fenced that are remembered, for the event that tells a person that he erred."""
 INFORM = Key(Look.INFORM, ObjectKey("", ""))
 """Rings when there may be a token for whoever waits to inform."""
 DOUBTS = Key(Look.DOUBTS, ObjectKey("", ""))
@@ -68,8 +72,6 @@ UNSENT_SECONDS = 1.0
 """After so long a turn is free again, whatever became of the others: a tenth of the time that a write waits for one."""
 UNSENT_AT_ONCE = 64
 """Objects looked at then: as many as are written at a time."""
-STATUS_DELAY = 0.05
-"""A queue's status waits this long, so that the events of one burst are one write."""
 
 
 @dataclass(slots=True)
@@ -90,40 +92,27 @@ class Core:
     open_offers: OpenOffers = field(default_factory=OpenOffers)
     predecessors: Predecessors = field(default_factory=Predecessors)
     out_of_sight: OutOfSight = field(default_factory=OutOfSight)
-    unapplied: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of offers and commits not applied
-    on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
-    whereabouts: Whereabouts = field(default_factory=Whereabouts)
-    waiting_for_room: dict[str, None] = field(default_factory=dict)
-    out_of_clusters: dict[str, None] = field(default_factory=dict)  # UIDs that no cluster could take
-    told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be said, until it is
-    told_at: dict[str, float] = field(default_factory=dict)
-    resynced: dict[str, int] = field(default_factory=dict)  # cluster -> session of its last resync
-    heard_since: dict[str, float] = field(default_factory=dict)  # cluster -> since when its stream is open
-    strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
-    owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
-    """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
-    unready: dict[str, None] = field(default_factory=dict)  # UIDs that held quota and were not ready, some no more
-    classless: dict[str, dict[ObjectRef, None]] = field(default_factory=dict)  # missing class -> who names it
+    placements: Placements = field(default_factory=Placements)
+    cluster_waiters: ClusterWaiters = field(default_factory=ClusterWaiters)
+    waiting_reasons: WaitingReasons = field(default_factory=WaitingReasons)
+    sessions: Sessions = field(default_factory=Sessions)
+    not_ready: NotReady = field(default_factory=NotReady)
+    classless: Waiters[str, ObjectRef] = field(default_factory=Waiters)  # missing class -> who names it
     unsent: dict[ObjectRef, None] = field(default_factory=dict)  # objects whose write found no turn, oldest first
-    held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: Doubts = field(default_factory=Doubts)
     contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
-    sought: dict[ObjectRef, dict[Key, None]] = field(default_factory=dict)
+    sought: Waiters[ObjectRef, Key] = field(default_factory=Waiters)
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
     now: float = 0.0
-    shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written
-    leaving_flavors: dict[ObjectKey, None] = field(default_factory=dict)  # ResourceFlavors that are being deleted
-    blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)  # (cluster, session) -> hashes sent
+    shown_queues: ShownQueues = field(default_factory=ShownQueues)
     term: int = 0
     leads_until: float = 0.0
     record_revision: int = 0
-    fenced: dict[PlacementKey, str] = field(default_factory=dict)  # declared fenced by a person -> by whom
+    fenced: FencedPlacements = field(default_factory=FencedPlacements)
     caution: Caution = field(default_factory=Caution)
-    touched: set[str] = field(default_factory=set)  # clusters whose counts of placements and offers changed
     later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
-    comparing: set[str] = field(default_factory=set)  # clusters whose inventory is being compared
     rebuilt: bool = False
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
@@ -310,18 +299,9 @@ class Core:
         view = self.links.state(cluster)
         if view is not None and self.caution.cordons(cluster):
             view = replace(view, cordoned=True)
-        if view is None or (self.rebuilt and cluster not in self.comparing and not self.caution.terms.asking):
+        if view is None or (self.rebuilt and not self.sessions.compares(cluster) and not self.caution.terms.asking):
             return view
         return replace(view, open=False)
-
-    def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
-        """Return the templates that have not travelled in this session yet, each once."""
-        return blobs.fresh(self.blobs.setdefault((cluster, session), set()), contents)
-
-    def forget_blobs(self, cluster: str) -> None:
-        """Send templates anew: the cluster does not have them any more."""
-        for key in [key for key in self.blobs if key[0] == cluster]:
-            del self.blobs[key]
 
     # --- reading again -------------------------------------------------------------------------------------------
 
@@ -330,40 +310,23 @@ class Core:
         self.doubts.doubt(cluster, key, namespace, over=over)
         self.agenda.mark(DOUBTS)
 
-    def remember_fenced(self, key: PlacementKey, who: str) -> None:
-        """Remember that a person said that this placement does not run."""
-        if len(self.fenced) >= FENCED_MAX:
-            del self.fenced[next(iter(self.fenced))]
-        self.fenced[key] = who
-
-    def drop_session(self, cluster: str, session: int) -> None:
-        """Forget what was remembered of a session that is over."""
-        self.blobs.pop((cluster, session), None)
-        self.strays.pop((cluster, session), None)
-
     def tidy(self, cluster: str) -> None:
         """Keep nothing of a cluster that has nothing of ours and that nobody expects any more.
 
         Who takes a cluster of that name in again starts with a resync, so nothing of this would be right then.
         """
-        for index in (self.on_cluster, self.unapplied):
-            if not index.get(cluster, True):
-                del index[cluster]
-        if cluster in self.on_cluster or cluster in self.unapplied or self.links.state(cluster) is not None:
+        if self.placements.tidy(cluster) or self.links.state(cluster) is not None:
             return
-        self.resynced.pop(cluster, None)
-        self.heard_since.pop(cluster, None)
-        self.owed.pop(cluster, None)
+        self.sessions.forget(cluster)
         self.doubts.forget(cluster)
         self.open_offers.session_ended(cluster)
         self.failures.forget_cluster(cluster)
-        self.forget_blobs(cluster)
 
     def forget_trouble(self, ref: ObjectRef) -> None:
         """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""
         if self.known(ref) is not None or self.inflight.busy(ref):
             return
-        if ref.key not in self.creating and ref not in self.sought and ref not in self.out_of_sight.left:
+        if ref.key not in self.creating and ref not in self.sought.subjects() and ref not in self.out_of_sight.left:
             self.inflight.forget(ref)
             self.resting.forget(ref)
 
@@ -374,62 +337,15 @@ class Core:
             self.agenda.forget(attempt.look)
             self.budget.leave(attempt.look)
             for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
-                self.on_cluster.get(cluster, set()).discard(uid)
-                self.whereabouts.drop(cluster, uid)
-                self.unapplied.get(cluster, set()).discard(uid)
-                self.touched.add(cluster)
-        self.waiting_for_room.pop(uid, None)
-        self.held_back.pop(uid, None)
-        self.out_of_clusters.pop(uid, None)
-        self.told.pop(uid, None)
-        self.told_at.pop(uid, None)
+                self.placements.forget(cluster, uid)
+        self.cluster_waiters.forget(uid)
+        self.not_ready.forget(uid)
+        self.waiting_reasons.forget(uid)
         self.failures.gone(uid)
         self.predecessors.wait_no_more(uid)
         self.caution.changed_records.pop(uid, None)
         self.caution.other_clusters.pop(uid, None)
         self.ledger.forget(uid)
-
-    # --- status of queues and checks ------------------------------------------------------------------------------
-
-    def show_queue(self, key: Key) -> None:
-        """See that the status of a queue is looked at, at most once per `status_every`."""
-        if not self.budget.stands(key):  # else it is looked at when its turn comes
-            due = self.shown_at.get(key, -self.settings.status_every) + self.settings.status_every
-            self.agenda.wake(key, max(due, self.now + STATUS_DELAY))
-
-    def show_changed(self) -> None:
-        """See to the status of all queues that the engine counts otherwise than at the last call."""
-        names, locals_ = self.ledger.engine.take_changed()
-        if names:
-            self.look_at_leaving()
-        for name in names:
-            if name in self.knowledge.cluster_queues:
-                self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
-                self.show_cohorts(name)
-        for local in locals_:
-            if local in self.knowledge.local_queues:
-                self.show_queue(Key(Look.LOCAL_QUEUE, local))
-
-    def look_at_leaving(self) -> None:
-        """Look soon at the ResourceFlavors that are being deleted: what used one may not any more."""
-        for key in self.leaving_flavors:
-            self.agenda.wake(Key(Look.FLAVOR, key), self.now + STATUS_DELAY)
-
-    def show_queues(self) -> None:
-        """See to the status of all queues and cohorts: a flavor, check or quota changed."""
-        for name in self.knowledge.cluster_queues:
-            self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
-        for local in self.knowledge.local_queues:
-            self.show_queue(Key(Look.LOCAL_QUEUE, local))
-        for name in self.knowledge.cohorts if self.settings.admission.fair_sharing else ():
-            self.show_queue(Key(Look.COHORT, ObjectKey("", name)))
-
-    def show_cohorts(self, queue: str) -> None:
-        """See to the shares of the cohorts above a ClusterQueue, where fair sharing is on."""
-        known = self.knowledge.cluster_queues.get(queue)
-        if known is not None and self.settings.admission.fair_sharing:
-            for name in self.knowledge.cohorts_above(known.spec.cohort_name):
-                self.show_queue(Key(Look.COHORT, ObjectKey("", name)))
 
     # --- marks --------------------------------------------------------------------------------------------------
 

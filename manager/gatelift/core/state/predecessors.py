@@ -241,7 +241,7 @@ def adopt(core: Core, cluster: str) -> None:
             facts = Known(written_revision=core.record_revision)
             memory = Memory(place, key, said.session, facts, said.given, said.cluster_queue)
             if core.predecessors.put(cluster, memory):
-                core.touched.add(cluster)
+                core.placements.changed.add(cluster)
                 core.mark_later((said.workload_uid,))  # it is charged from now on
 
 
@@ -332,4 +332,4 @@ def show(core: Core, cluster: str) -> None:
     )
     over = frozenset(key for of, key in core.predecessors.ended if of == cluster)
     core.links.remember(cluster, entries, over)
-    core.touched.add(cluster)
+    core.placements.changed.add(cluster)

@@ -41,7 +41,7 @@ def decide(core: Core, now: float) -> bool:
 def _waits(core: Core, decision: Inadmissible) -> None:
     """Note what a workload that waits has to say; people are told once, though it may be written more than once."""
     said = decision.reason, decision.message
-    again, core.told[decision.uid] = core.told.get(decision.uid) == said, said
+    again = not core.waiting_reasons.say(decision.uid, said)
     silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
     if not silent:
         telling.waits(core, decision)
@@ -77,6 +77,6 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
     known = core.knowledge.workloads.get(decision.key)
     attempt.reserved_for = known.spec.pod_sets if known is not None else None  # what the engine has just looked at
     attempt.reserved_at = now
-    core.told.pop(decision.uid, None)
+    core.waiting_reasons.said(decision.uid)
     core.budget.leave(Key(Look.WORKLOAD, decision.key))
     core.ledger.charge(decision.uid, attempt.epoch, now)

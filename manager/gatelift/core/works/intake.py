@@ -17,7 +17,7 @@ from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
-from gatelift.core.state import out_of_sight, predecessors
+from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.works import owners
 from gatelift_kinds.kind import Kind
@@ -53,7 +53,7 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
             core.knowledge.checks[obj.metadata.name] = obj
             core.ledger.engine.admission_check_changed(obj)
             core.agenda.mark(Key(Look.CHECK, key_of(obj.metadata)))
-            core.show_queues()
+            showing.everything(core)
             predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
             core.knowledge.configs[obj.metadata.name] = obj
@@ -72,13 +72,13 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> None:
             core.knowledge.flavors[obj.metadata.name] = obj
             core.ledger.engine.flavor_changed(obj)
             in_use.flavor_seen(core, obj)
-            core.show_queues()
+            showing.everything(core)
         case kueue.Cohort():
             before = core.knowledge.cohorts.get(obj.metadata.name)
             core.knowledge.cohorts[obj.metadata.name] = obj
             core.ledger.engine.cohort_changed(obj)
             if before is None or before.spec != obj.spec:
-                core.show_queues()
+                showing.everything(core)
         case kueue.WorkloadPriorityClass():
             priorities.class_seen(core, obj)
         case core_objects.PriorityClass():
@@ -114,23 +114,23 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             workload_gone(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
             core.knowledge.cluster_queues.pop(name, None)
-            core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
+            core.shown_queues.forget(Key(Look.CLUSTER_QUEUE, key))
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
             in_use.queue_gone(core, name)
             predecessors.reach_changed(core)
             for local in _local_queues_of(core, name):
-                core.show_queue(Key(Look.LOCAL_QUEUE, local))
+                showing.queue(core, Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
             core.knowledge.local_queues.pop(key, None)
-            core.shown_at.pop(Key(Look.LOCAL_QUEUE, key), None)
+            core.shown_queues.forget(Key(Look.LOCAL_QUEUE, key))
             core.budget.leave(Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
             predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
             core.knowledge.checks.pop(name, None)
             engine.admission_check_removed(name)
-            core.show_queues()
+            showing.everything(core)
             predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
             core.knowledge.configs.pop(name, None)
@@ -151,13 +151,13 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
             core.knowledge.flavors.pop(name, None)
             in_use.flavor_gone(core, key_of(obj.metadata))
             engine.flavor_removed(name)
-            core.show_queues()
+            showing.everything(core)
         case kueue.Cohort():
             core.knowledge.cohorts.pop(name, None)
-            core.shown_at.pop(Key(Look.COHORT, key_of(obj.metadata)), None)
+            core.shown_queues.forget(Key(Look.COHORT, key_of(obj.metadata)))
             core.budget.leave(Key(Look.COHORT, key_of(obj.metadata)))
             engine.cohort_removed(name)
-            core.show_queues()
+            showing.everything(core)
         case kueue.WorkloadPriorityClass():
             core.knowledge.workload_classes.pop(name, None)
         case core_objects.PriorityClass():
@@ -304,15 +304,15 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     core.knowledge.cluster_queues[obj.metadata.name] = obj
     key = key_of(obj.metadata)
     core.ledger.engine.cluster_queue_changed(obj)
-    core.show_queue(Key(Look.CLUSTER_QUEUE, key))
-    core.look_at_leaving()
+    showing.queue(core, Key(Look.CLUSTER_QUEUE, key))
+    showing.leaving(core)
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
-        core.show_queues()  # what others can borrow is what it lends
+        showing.everything(core)  # what others can borrow is what it lends
     if before is None or _differs(before, obj):
         predecessors.reach_changed(core)
         asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)
         for local in _local_queues_of(core, key.name):
-            core.show_queue(Key(Look.LOCAL_QUEUE, local))  # it is active when this one is, and shows its flavors
+            showing.queue(core, Key(Look.LOCAL_QUEUE, local))  # it is active when this one is, and shows its flavors
             if asks_otherwise:
                 _mark_queue(core, local)
 
@@ -340,7 +340,7 @@ def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
     before = core.knowledge.local_queues.get(key)
     core.knowledge.local_queues[key] = obj
     core.ledger.engine.local_queue_changed(obj)
-    core.show_queue(Key(Look.LOCAL_QUEUE, key))
+    showing.queue(core, Key(Look.LOCAL_QUEUE, key))
     if before is None or before.spec != obj.spec:
         _mark_queue(core, key)
         predecessors.reach_changed(core)

@@ -36,7 +36,7 @@ def look_at(core: Core, ref: ObjectRef) -> None:
     kind = core.travelling.get(ref.resource)
     if kind is not None:
         core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
-        for key in core.sought.get(ref, ()):
+        for key in core.sought.of(ref):
             core.agenda.mark(key)
 
 

@@ -218,10 +218,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         attempt.waiting = None
         core.record_revision += 1
         attempt.written_revision = core.record_revision
-        core.on_cluster.setdefault(rec.cluster, set()).add(rec.uid)
-        core.whereabouts.put(rec.cluster, rec.uid, rec.ref.key.namespace)
-        core.unapplied.setdefault(rec.cluster, set()).add(rec.uid)
-        core.touched.add(rec.cluster)
+        core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
@@ -238,7 +235,7 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(attempt.look, until)
-    waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
+    waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
     waits = waits or kept_out.why(core, known) is not None
     waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:

@@ -30,22 +30,22 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
         return
     if _come_back(core, known, now):
         return
-    told = _withheld(core, known, rec) or core.told.get(rec.uid)
+    told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid)
     if told is None:
         return
     key = attempt.look
     if _says(known, *told):
-        core.told.pop(rec.uid, None)
+        core.waiting_reasons.said(rec.uid)
         core.budget.leave(key)
         return
     if told[0] == texts.PENDING_EVALUATION and core.ledger.engine.is_due(now):
         core.inform_later(key, now)  # it is being evaluated right now
         return
-    due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
+    due = core.waiting_reasons.due(rec.uid, core.settings.status_every)
     if now < due:
         core.agenda.wake(key, due)
     elif not core.resting.rests(rec.ref, Purpose.WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
-        core.told_at[rec.uid] = now
+        core.waiting_reasons.written(rec.uid, now)
         requests = core.ledger.engine.requests(rec.uid)
         body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
         core.patch_workload(known, body, Purpose.WHY_WAITING)
@@ -54,12 +54,13 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
     """Return why a workload is kept out of its queue, whatever the quota; people are told once."""
     if core.caution.holds(rec.uid):
-        core.told[rec.uid] = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-        return core.told[rec.uid]
+        held = texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch)
+        core.waiting_reasons.say(rec.uid, held)
+        return held
     waits = kept_out.why(core, known)
     successors.follow(core, known)
-    if waits is not None and waits != core.told.get(rec.uid) and not _says(known, *waits):
-        core.told[rec.uid] = waits
+    if waits is not None and waits != core.waiting_reasons.of(rec.uid) and not _says(known, *waits):
+        core.waiting_reasons.say(rec.uid, waits)
         core.event(rec.ref, rec.uid, *waits, warning=True)
     return waits
 
@@ -108,7 +109,7 @@ def hand_back(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
         return
     core.ledger.block(attempt.uid)
     if attempt.waiting is not None:
-        core.told[attempt.uid] = attempt.waiting
+        core.waiting_reasons.say(attempt.uid, attempt.waiting)
         attempt.waiting = None
     endings.strike(core, attempt, now)
     core.mark_attempt(attempt)

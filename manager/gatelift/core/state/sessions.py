@@ -1,0 +1,136 @@
+"""What has been said in the session of each cluster, what is owed to it, and whose inventory is being compared. Pure.
+
+Only this module writes it. Neighbours: `core` (owns it), `blobs` (templates on the wire).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from gatelift.core.state import blobs
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Message, TemplateBlob
+
+OWED_MAX = 10_000
+"""Messages owed to one cluster; above, the oldest waits for the next resync."""
+
+STRAYS_MAX = 10_000
+"""Placements per session of which we remember that we have told it to drop them; above, they are told again."""
+
+
+@dataclass(slots=True)
+class Sessions:
+    """By cluster, and where a session is named by that as well."""
+
+    _heard_since: dict[str, float] = field(default_factory=dict)
+    _resynced: dict[str, int] = field(default_factory=dict)
+    _blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    _strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
+    _owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
+    _compared: set[str] = field(default_factory=set)
+
+    # --- a session ----------------------------------------------------------------------------------------------
+
+    def opened(self, cluster: str, now: float) -> None:
+        """Take that a cluster's stream is open."""
+        self._heard_since[cluster] = now
+
+    def broken(self, cluster: str, session: int) -> None:
+        """Forget what was remembered of a session that is over."""
+        self._heard_since.pop(cluster, None)
+        self._blobs.pop((cluster, session), None)
+        self._strays.pop((cluster, session), None)
+
+    def heard_since(self, cluster: str) -> float | None:
+        """Return since when a cluster's stream is open, None where it is not."""
+        return self._heard_since.get(cluster)
+
+    def resync(self, cluster: str, session: int) -> None:
+        """Take that a cluster has listed in this session all that it has."""
+        self._resynced[cluster] = session
+
+    def resynced(self, cluster: str) -> int | None:
+        """Return the session of a cluster's last resync, None where there was none."""
+        return self._resynced.get(cluster)
+
+    def clusters(self) -> AbstractSet[str]:
+        """Return the clusters of which anything is kept."""
+        of_sessions = {name for name, _ in (*self._blobs, *self._strays)}
+        return self._heard_since.keys() | self._resynced.keys() | self._owed.keys() | of_sessions
+
+    def forget(self, cluster: str) -> None:
+        """Keep nothing of a cluster."""
+        self._resynced.pop(cluster, None)
+        self._heard_since.pop(cluster, None)
+        self._owed.pop(cluster, None)
+        self.forget_blobs(cluster)
+
+    # --- templates ----------------------------------------------------------------------------------------------
+
+    def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
+        """Return the templates that have not travelled yet in this session, each once; they count as sent."""
+        return blobs.fresh(self._blobs.setdefault((cluster, session), set()), contents)
+
+    def blobs_unsent(self, cluster: str, session: int) -> None:
+        """Take that what was last returned was not sent: all of this session's travel again."""
+        self._blobs.pop((cluster, session), None)
+
+    def forget_blobs(self, cluster: str) -> None:
+        """Send templates anew: the cluster does not have them any more."""
+        for key in [key for key in self._blobs if key[0] == cluster]:
+            del self._blobs[key]
+
+    # --- what is told and owed ----------------------------------------------------------------------------------
+
+    def tells_stray(self, cluster: str, session: int, key: PlacementKey, *, over: bool) -> bool:
+        """Say whether a cluster is to be told to drop a placement, which then counts as told; once for each way."""
+        told = self._strays.setdefault((cluster, session), {})
+        if told.get(key) == over:
+            return False
+        if len(told) >= STRAYS_MAX:
+            told.clear()
+        told[key] = over
+        return True
+
+    def told_stray(self, cluster: str, session: int, key: PlacementKey) -> bool:
+        """Say whether a cluster was told in this session to drop a placement."""
+        return key in self._strays.get((cluster, session), {})
+
+    def owe(self, cluster: str, key: PlacementKey, message: Message) -> None:
+        """Remember a Stop or Forget that could not be said when due; a resync, which lists all, ends the debt."""
+        owed = self._owed.setdefault(cluster, {})
+        if len(owed) >= OWED_MAX:
+            del owed[next(iter(owed))]
+        owed[key] = message
+
+    def owed(self, cluster: str) -> Mapping[PlacementKey, Message]:
+        """Return what is owed to a cluster."""
+        return self._owed.get(cluster, {})
+
+    def take_owed(self, cluster: str) -> dict[PlacementKey, Message]:
+        """Return what is owed to a cluster, which then is not any more."""
+        return self._owed.pop(cluster, {})
+
+    def owed_to(self) -> list[str]:
+        """Return the clusters to which something is owed, by name."""
+        return sorted(self._owed)
+
+    # --- inventories --------------------------------------------------------------------------------------------
+
+    def compare(self, cluster: str) -> None:
+        """Take that a cluster's inventory is to be compared: until it is, the cluster is told nothing."""
+        self._compared.add(cluster)
+
+    def compared(self, cluster: str) -> None:
+        """Take that a cluster may be told something, as far as its inventory goes."""
+        self._compared.discard(cluster)
+
+    def compares(self, cluster: str) -> bool:
+        """Say whether a cluster's inventory is being compared, or is to be."""
+        return cluster in self._compared
+
+    def compares_any(self) -> bool:
+        """Say whether any cluster's inventory is."""
+        return bool(self._compared)
