@@ -22,11 +22,12 @@ import yaml
 from bench import without_webhooks
 from bench.processes import Usage, children_of_cluster, cpu_seconds
 from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying
 from gatelift_sandbox.errors import SandboxError
-from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.installation import MANAGER_ACCOUNT, Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
 
 NAMESPACE = "bench"
@@ -126,12 +127,14 @@ class Fleet:
     async def clean(self) -> None:
         """Remove all pods and Workloads of the bench everywhere, whatever holds them. Gatelift is stopped."""
         for name, client in self.clients.items():
-            resources = (POD, WORKLOAD) if name == "mgmt" else (POD,)
-            for resource in resources:
-                await _remove_all(client, resource)
+            await _remove_all(client, POD, client)
+            if name == "mgmt":  # nobody else takes the finalizer off one that has quota
+                manager = await from_kubeconfig(str(self.installation.kubeconfig(self.management, MANAGER_ACCOUNT)))
+                async with Client.connect(manager, user_agent="bench") as unholding:
+                    await _remove_all(client, WORKLOAD, unholding)
 
 
-async def _remove_all(client: Client, resource: Resource) -> None:
+async def _remove_all(client: Client, resource: Resource, unholding: Client) -> None:
     path = resource.path(NAMESPACE)
     free = asyncio.Semaphore(CLEANUP_IN_FLIGHT)
 
@@ -141,7 +144,7 @@ async def _remove_all(client: Client, resource: Resource) -> None:
                 return
             ref = ObjectRef(resource, ObjectKey(NAMESPACE, item["metadata"]["name"]))
             try:
-                await client.patch(ref, b'{"metadata":{"finalizers":null}}')
+                await unholding.patch(ref, b'{"metadata":{"finalizers":null}}')
             except NotFoundError:
                 return
 
