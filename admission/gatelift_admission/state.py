@@ -295,9 +295,8 @@ class State:
         now = entry.charged_queue, entry.charged
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
         if now != (root_of, before):
-            self._grow_old(root_of)
-            if entry.charged_queue != root_of:
-                self._grow_old(entry.charged_queue)
+            if self.settings.text_refresh > 0:
+                self._grow_old(root_of, entry.charged_queue)
             if self._off_the_tree(entry, root_of):
                 self.restructure()
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
@@ -429,17 +428,20 @@ class State:
 
     def note_said(self, entry: Entry) -> None:
         """Note whether what is said of an entry may grow old."""
-        old = grows_old(entry.want or entry.told)
-        if old or entry.said_in:
-            self.stale.note(entry, self._root_of(entry) if old else "")
+        said = entry.want or entry.told
+        if said is not None and grows_old(said):
+            self.stale.note(entry, self._root_of(entry))
+        elif entry.said_in:
+            self.stale.note(entry, "")
 
     def _root_of(self, entry: Entry) -> str:
         """Return the tree in which an entry waits, "" where it waits in none."""
         queue = self.queues.get(entry.queue)
         return queue.root if queue is not None else ""
 
-    def _grow_old(self, name: str) -> None:
-        """Note that charges of a ClusterQueue have changed: figures of its tree are others now."""
-        queue = self.queues.get(name)
-        if queue is not None and self.settings.text_refresh > 0:
-            self.stale.happened(queue.root, self.now)
+    def _grow_old(self, before: str, now: str) -> None:
+        """Note that charges of one ClusterQueue, or of two, have changed: figures of their trees are others now."""
+        for name in {before, now}:
+            queue = self.queues.get(name) if name else None
+            if queue is not None:
+                self.stale.happened(queue.root, self.now)
