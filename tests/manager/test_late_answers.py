@@ -108,7 +108,7 @@ def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
     assert lost
     assert len(world.all("Workload")) == 1
     assert world.agents["a"].commits
-    assert not world.machine.core.creating
+    assert not world.machine.core.creations
 
 
 def test_hd_162_a_workload_made_late_of_what_its_job_was_before_becomes_what_it_is_now() -> None:

@@ -115,7 +115,7 @@ def test_hd_182_who_takes_over_at_a_word_to_go_on_leads_above_all_that_was_shown
     core.term = term
     world.history.clear()
     recovery.leads(core, warm=False, counter=counter)
-    assert any(isinstance(each, StepDown) for each in core.out) is steps_down
+    assert any(isinstance(each, StepDown) for each in core.commands) is steps_down
     assert (state.finding == finding) is steps_down, "who ends takes no step of the recovery"
 
 

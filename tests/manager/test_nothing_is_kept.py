@@ -112,7 +112,7 @@ def test_the_trouble_of_a_create_goes_with_the_object_that_wanted_it(error: Writ
     world.advance(120.0)
     assert not world.all("Pod")
     assert not core.inflight.trouble
-    assert not core.creating
+    assert not core.creations
 
 
 def test_a_write_that_found_no_turn_pauses_nothing_and_is_decided_anew_when_there_is_one() -> None:
@@ -133,9 +133,9 @@ def test_those_without_a_turn_are_looked_at_in_order_as_other_writes_end() -> No
     refs = [ObjectRef(WORKLOAD, ObjectKey("ns", name)) for name in ("a", "b", "c")]
     for ref in [*refs, refs[0]]:
         core.stand_in_line(ref, 0.0)
-    assert core.next_in_line() == refs[:1]
-    assert core.next_in_line(5) == refs[1:]
-    assert core.next_in_line() == []
+    assert core.unsent.next() == refs[:1]
+    assert core.unsent.next(5) == refs[1:]
+    assert core.unsent.next() == []
 
 
 def test_the_trouble_of_a_create_goes_when_a_pod_of_the_same_name_takes_its_place() -> None:
@@ -150,7 +150,7 @@ def test_the_trouble_of_a_create_goes_when_a_pod_of_the_same_name_takes_its_plac
     world.settle()
     assert world.find("Workload")["status"]["clusterName"]
     assert not core.inflight.trouble
-    assert not core.creating
+    assert not core.creations
 
 
 def test_a_write_that_meets_an_object_that_is_gone_leaves_nothing() -> None:

@@ -45,7 +45,7 @@ def a_core(view: ClusterView | None, *attempts: Attempt, remembered: tuple[int, 
     core.links = OneCluster(view)  # type: ignore[assignment]
     core.rebuilt = True
     for attempt in attempts:
-        core.attempts[attempt.uid] = attempt
+        core.begin_attempt(attempt)
         core.placements.put("a", attempt.uid, "team")
     for number, session in enumerate(remembered):
         place = UserObject(kind="Pod", namespace="team", name=f"gone-{number}")

@@ -96,8 +96,7 @@ class Machine:
         core = self.core
         if core.stepped_down:
             return []
-        core.now = now
-        core.out = []
+        core.begin_call(now)
         self._take(event, now)
         missing = self._beginning.overdue(now)
         if missing:
@@ -114,7 +113,7 @@ class Machine:
         self._count_placements()
         if core.settings.debug_invariants:
             invariants.check(core, now)
-        return core.out
+        return core.commands
 
     def next_deadline(self) -> float | None:
         """Return when `handle(Ticked())` has something to do; a time in the past means at once."""
@@ -124,7 +123,7 @@ class Machine:
         if not self._acts:
             asked = core.caution.terms.next_deadline()
             return soonest(core.links.next_deadline(), self._beginning.deadline, asked)
-        if not core.rebuilt or self._words or core.later or core.agenda.dirty:
+        if not core.rebuilt or self._words or core.marks_later or core.agenda.dirty:
             return core.now
         decision = None if self._holds_back else core.ledger.engine.next_deadline()
         return soonest(core.links.next_deadline(), core.agenda.next_time(), decision)
@@ -159,7 +158,7 @@ class Machine:
             case LeadershipGained():
                 self._beginning.gained(event, now)
                 kept_record.gained(core, now)
-                core.out.append(ListAnew())
+                core.command(ListAnew())
             case LeadershipExtended():
                 core.leads_until = event.valid_until
                 core.caution.recovery.counter = max(core.caution.recovery.counter, event.counter)
@@ -209,7 +208,7 @@ class Machine:
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""
         outcome = self.core.links.handle(event, now, record_revision=self.core.record_revision)
-        self.core.out.extend(outcome.commands)
+        self.core.command(*outcome.commands)
         self._words.add(outcome.upcalls)
 
     def _count_placements(self) -> None:
@@ -273,7 +272,7 @@ class Machine:
         if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
             core.stand_in_line(outstanding.ref, now)
             return
-        for ref in core.next_in_line():
+        for ref in core.unsent.next():
             looking.look_at(core, ref)
         if isinstance(event, WriteDone):
             core.inflight.succeeded(outstanding.ref)
@@ -365,7 +364,7 @@ class Machine:
         if rests:
             core.agenda.wake(key, rests)
             return
-        begun = len(core.out)
+        begun = len(core.commands)
         with Boundary(self._look_failed, key, begun, now=now):
             self._pass(key, now)
             if key.look is not Look.UNDECIDED:  # whether that goes well is seen as it is decided on
@@ -374,12 +373,11 @@ class Machine:
     def _look_failed(self, key: Key, begun: int, error: Exception, now: float) -> None:
         """Drop what a look that came to no end has asked for, set its key aside, and stop what is to be stopped."""
         core = self.core
-        asked, core.out[begun:] = core.out[begun:], []
-        for command in asked:
+        for command in core.take_commands(begun):
             if isinstance(command, Create | Patch | Delete) and not core.links.owns_write(command.write_id):
                 self._written(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=NOT_ENDED), now)
             elif not isinstance(command, EmitEvent | Note):
-                core.out.append(command)  # frames have their number in a session, and reads change nothing
+                core.command(command)  # frames have their number in a session, and reads change nothing
         containment.pass_failed(core, key, error, now)
         if key.look is Look.WORKLOAD:
             with Boundary(containment.stop_failed, core, key, now=now):
@@ -398,7 +396,7 @@ class Machine:
     def _look_at_unsent(self, now: float) -> None:
         """Decide anew on the objects whose turn it is, of those whose write found none."""
         core = self.core
-        for ref in core.next_in_line(UNSENT_AT_ONCE):
+        for ref in core.unsent.next(UNSENT_AT_ONCE):
             looking.look_at(core, ref)
         if core.unsent:
             core.agenda.wake(UNSENT, now + UNSENT_SECONDS)

@@ -123,7 +123,7 @@ def _ask(core: Core, now: float) -> None:
         for key, (_, rec) in core.knowledge.readings.items()
         if rec.term > core.term
     }
-    core.out.append(Read(read_id=doubts.read_id, ref=doubts.lease))
+    core.command(Read(read_id=doubts.read_id, ref=doubts.lease))
 
 
 def _forged(core: Core, uid: str, version: str) -> None:

@@ -294,7 +294,7 @@ def tell_lease(core: Core) -> None:
     state = core.caution.recovery
     if state.settled != (not core.caution.halted) and (state.settled or _is_written(core)):
         state.settled = not state.settled
-        core.out.append(SettleLease(term=core.term, settled=state.settled))
+        core.command(SettleLease(term=core.term, settled=state.settled))
 
 
 def _is_written(core: Core) -> bool:

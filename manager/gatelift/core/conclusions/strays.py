@@ -34,7 +34,7 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
         doubts.asked_at = now
         read_id = core.ids.take()
         doubts.asked[read_id] = namespace
-        core.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
+        core.command(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
 
 
 def listed(core: Core, event: ReadAllDone, now: float) -> None:

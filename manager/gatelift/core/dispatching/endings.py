@@ -160,7 +160,7 @@ def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     placing.forget(core, attempt, now)
     if owner is not None:
         core.mark_owner(owner)
-    core.attempts.pop(rec.uid, None)
+    core.end_attempt(rec.uid)
     core.failures.gone(rec.uid)
     retention.after_finish(core, known, owner, now)
 
@@ -177,7 +177,7 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
     if core.caution.runs_unrecorded(attempt.uid):
-        del core.attempts[attempt.uid]  # it waits, in the epoch that runs somewhere, until nothing of that does
+        core.end_attempt(attempt.uid)  # it waits, in the epoch that runs somewhere, until nothing of that does
         core.mark_workload(attempt.workload)
     elif rec.epoch_used or rec.epoch <= attempt.epoch:
         above = max(rec.highest_epoch, attempt.epoch) + 1

@@ -85,7 +85,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
         or seeking.is_sought(core, known)
         or bool(core.caution.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes
-        or uid in core.later  # dispatch goes on just now: all are looked at, some in each call
+        or core.is_marked_later(uid)  # dispatch goes on just now: all are looked at, some in each call
     )
 
 

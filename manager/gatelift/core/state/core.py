@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from gatelift.core.api.inflight import InFlight, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
+from gatelift.core.api.unsent import Unsent
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, WriteIds
 from gatelift.core.records import own_conditions
@@ -25,6 +25,7 @@ from gatelift.core.records.knowledge import Knowledge, Owner, key_of
 from gatelift.core.records.ledger import Ledger
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_waiters import ClusterWaiters
+from gatelift.core.state.creations import Creations
 from gatelift.core.state.dispatch_values import Failures
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.fenced import FencedPlacements
@@ -83,7 +84,6 @@ class Core:
     ids: WriteIds
     ledger: Ledger
     knowledge: Knowledge = field(default_factory=Knowledge)
-    attempts: dict[str, Attempt] = field(default_factory=dict)
     agenda: Agenda = field(default_factory=Agenda)
     inflight: InFlight = field(default_factory=InFlight)
     resting: Resting = field(default_factory=Resting)
@@ -98,11 +98,11 @@ class Core:
     sessions: Sessions = field(default_factory=Sessions)
     not_ready: NotReady = field(default_factory=NotReady)
     classless: Waiters[str, ObjectRef] = field(default_factory=Waiters)  # missing class -> who names it
-    unsent: dict[ObjectRef, None] = field(default_factory=dict)  # objects whose write found no turn, oldest first
+    unsent: Unsent = field(default_factory=Unsent)
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: Doubts = field(default_factory=Doubts)
     contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
-    creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
+    creations: Creations = field(default_factory=Creations)
     sought: Waiters[ObjectRef, Key] = field(default_factory=Waiters)
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
     now: float = 0.0
@@ -112,11 +112,12 @@ class Core:
     record_revision: int = 0
     fenced: FencedPlacements = field(default_factory=FencedPlacements)
     caution: Caution = field(default_factory=Caution)
-    later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
     rebuilt: bool = False
     stepped_down: bool = False
-    out: list[Command] = field(default_factory=list)
-    travelling: dict[Resource, Kind[Any]] = field(init=False)  # what the kinds that are placed on clusters are of
+    travelling: Mapping[Resource, Kind[Any]] = field(init=False)  # what the kinds that are placed on clusters are of
+    _attempts: dict[str, Attempt] = field(default_factory=dict)
+    _later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
+    _commands: list[Command] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Index the kinds."""
@@ -151,6 +152,48 @@ class Core:
         if self.budget.waiting:
             self.agenda.wake(INFORM, now + self.budget.wait)
 
+    # --- what goes out -----------------------------------------------------------------------------------------
+
+    def begin_call(self, now: float) -> None:
+        """Take the time of a call of the machine, of which nothing has gone out yet."""
+        self.now = now
+        self._commands = []
+
+    @property
+    def commands(self) -> list[Command]:
+        """What the present call asks for, in order."""
+        return self._commands
+
+    def command(self, *commands: Command) -> None:
+        """Ask for something that is no write."""
+        self._commands.extend(commands)
+
+    def take_commands(self, begun: int) -> list[Command]:
+        """Take back what was asked for since there were so many commands."""
+        taken = self._commands[begun:]
+        del self._commands[begun:]
+        return taken
+
+    def next_revision(self) -> int:
+        """Count one more write of the record, and return its number."""
+        self.record_revision += 1
+        return self.record_revision
+
+    # --- attempts ----------------------------------------------------------------------------------------------
+
+    @property
+    def attempts(self) -> Mapping[str, Attempt]:
+        """All attempts, by the UID of their Workload."""
+        return self._attempts
+
+    def begin_attempt(self, attempt: Attempt) -> None:
+        """Take an attempt that begins, in the place of one of an earlier epoch."""
+        self._attempts[attempt.uid] = attempt
+
+    def end_attempt(self, uid: str) -> None:
+        """Take that an attempt is over; what is kept about its Workload stays, see `drop_attempt`."""
+        self._attempts.pop(uid, None)
+
     # --- writes ------------------------------------------------------------------------------------------------
 
     def patch(
@@ -175,7 +218,7 @@ class Core:
             ),
         )
         self.budget.out += informs
-        self.out.append(
+        self._commands.append(
             Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
         )
 
@@ -194,15 +237,15 @@ class Core:
     def create(self, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:
         """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""
         write_id = self.ids.take()
-        self.creating[ref.key] = owner
+        self.creations.begin(ref.key, owner)
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
-        self.out.append(Create(write_id=write_id, ref=ref, body=body))
+        self._commands.append(Create(write_id=write_id, ref=ref, body=body))
 
     def delete(self, ref: ObjectRef, uid: str, purpose: Purpose) -> None:
         """Ask for the deletion of this very object, its dependents in the background; the caller has looked."""
         write_id = self.ids.take()
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
-        self.out.append(Delete(write_id=write_id, ref=ref, uid=uid))
+        self._commands.append(Delete(write_id=write_id, ref=ref, uid=uid))
 
     def delete_workload(self, workload: Workload, purpose: Purpose) -> None:
         """Ask for the deletion of a Workload as it was seen; what changed meanwhile is looked at first."""
@@ -210,14 +253,14 @@ class Core:
         meta, ref = workload.metadata, ref_of(workload)
         version = meta.resource_version
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=version, uid=meta.uid))
-        self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
+        self._commands.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
 
     def read(self, ref: ObjectRef, purpose: Purpose, uid: str = "") -> None:
         """Ask for a quorum read. `uid`: of the object that is looked for, where that is not the one known there."""
         read_id, known = self.ids.take(), self.known(ref)
         uid = uid or (known.metadata.uid if known is not None else "")
         self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
-        self.out.append(Read(read_id=read_id, ref=ref))
+        self._commands.append(Read(read_id=read_id, ref=ref))
 
     def blocked(self, ref: ObjectRef, key: Key, now: float, *, uid: str = "") -> bool:
         """Say whether nothing may be decided on the object now; sees to it that `key` is looked at again.
@@ -242,22 +285,15 @@ class Core:
 
         What is written then is what is due then. There is at most one entry for each object.
         """
-        self.unsent.setdefault(ref)
+        self.unsent.stand(ref)
         self.agenda.wake(UNSENT, now + UNSENT_SECONDS)
-
-    def next_in_line(self, count: int = 1) -> list[ObjectRef]:
-        """Take the first objects that wait for a turn."""
-        taken = list(itertools.islice(self.unsent, count))
-        for ref in taken:
-            del self.unsent[ref]
-        return taken
 
     # --- people -------------------------------------------------------------------------------------------------
 
     def event(self, ref: ObjectRef, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         """Tell people by a Kubernetes event."""
         text = message if len(message) <= EVENT_CHARS_MAX else message[: EVENT_CHARS_MAX - 4] + " ..."
-        self.out.append(EmitEvent(ref=ref, uid=uid, warning=warning, reason=reason, message=text))
+        self._commands.append(EmitEvent(ref=ref, uid=uid, warning=warning, reason=reason, message=text))
 
     def note(
         self,
@@ -269,7 +305,7 @@ class Core:
         fields: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """Leave a line for the log."""
-        self.out.append(
+        self._commands.append(
             Note(
                 level="warning" if warning else "info",
                 text=text,
@@ -284,14 +320,14 @@ class Core:
         """Command and write nothing any more (R3)."""
         if not self.stepped_down:
             self.stepped_down = True
-            self.out.append(StepDown(reason=reason))
+            self._commands.append(StepDown(reason=reason))
 
     # --- wire ---------------------------------------------------------------------------------------------------
 
     def send(self, cluster: str, messages: tuple[Message, ...], now: float) -> Sent:
         """Put messages into the cluster's session; the commands that frame them go out with this call."""
         sent = self.links.send(cluster, messages, now)
-        self.out.extend(sent.commands)
+        self._commands.extend(sent.commands)
         return sent
 
     def view(self, cluster: str) -> ClusterView | None:
@@ -326,13 +362,14 @@ class Core:
         """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""
         if self.known(ref) is not None or self.inflight.busy(ref):
             return
-        if ref.key not in self.creating and ref not in self.sought.subjects() and ref not in self.out_of_sight.left:
+        made, sought = self.creations.owner_of(ref.key) is not None, bool(self.sought.of(ref))
+        if not made and not sought and ref not in self.out_of_sight.left:
             self.inflight.forget(ref)
             self.resting.forget(ref)
 
     def drop_attempt(self, uid: str) -> None:
         """Forget an attempt whose Workload is gone, and all that was kept about it."""
-        attempt = self.attempts.pop(uid, None)
+        attempt = self._attempts.pop(uid, None)
         if attempt is not None:
             self.agenda.forget(attempt.look)
             self.budget.leave(attempt.look)
@@ -364,14 +401,14 @@ class Core:
             owner = self.knowledge.owner_of(known)
             if owner is not None:
                 self.mark_owner(owner)
-            self.creating.pop(key, None)
+            self.creations.done(key)
             return
-        ref = self.creating.get(key)  # kept until the Workload is seen: a create of unknown outcome is read first
+        ref = self.creations.owner_of(key)  # kept until the Workload is seen: a create of unknown outcome is read first
         waiting = self.knowledge.owners.get(ref) if ref is not None else None
         if waiting is not None and waiting.workload == key:
             self.mark_owner(waiting)
         elif not self.inflight.busy(ObjectRef(WORKLOAD, key)):
-            self.creating.pop(key, None)
+            self.creations.done(key)
             self.forget_trouble(ObjectRef(WORKLOAD, key))
 
     def known(self, ref: ObjectRef) -> KubeObject | None:
@@ -394,14 +431,23 @@ class Core:
         owner = knowledge.owners.get(ref)
         return owner.object if owner is not None else None
 
+    @property
+    def marks_later(self) -> bool:
+        """Say whether attempts are yet to be marked."""
+        return bool(self._later)
+
+    def is_marked_later(self, uid: str) -> bool:
+        """Say whether an attempt is yet to be marked."""
+        return uid in self._later
+
     def mark_later(self, uids: Iterable[str]) -> None:
         """Look at many attempts, some in each call."""
-        self.later.extend(uids)
+        self._later.extend(uids)
 
     def mark_some(self) -> None:
         """Mark the next ones of those that wait for it."""
-        for _ in range(min(MARKS_PER_CALL, len(self.later))):
-            attempt = self.attempts.get(self.later.popleft())
+        for _ in range(min(MARKS_PER_CALL, len(self._later))):
+            attempt = self._attempts.get(self._later.popleft())
             if attempt is not None:
                 self.mark_attempt(attempt)
                 self.mark_owners_waiting_for(attempt.workload)

@@ -93,7 +93,7 @@ def ask(core: Core, now: float) -> float:
     if mine.asks_at > now:
         return mine.asks_at
     mine.read_id = core.ids.take()
-    core.out.append(ListOutOfSight(read_id=mine.read_id))
+    core.command(ListOutOfSight(read_id=mine.read_id))
     return 0.0
 
 

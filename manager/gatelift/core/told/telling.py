@@ -134,7 +134,7 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     by = core.knowledge.workloads.get(decision.preemptor)
     queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
     happened = Happened.PREEMPTED
-    core.out.append(
+    core.command(
         Transition(
             level="info",
             text=f"preempted: {decision.message}",
@@ -249,7 +249,7 @@ def _note(
     lasted = tuple((span.value, f"{value:.3f}") for span, value in seconds.items())
     fields = (("transition", happened.value), *about, *lasted, *_said(happened, why))
     why = why or _Why()
-    core.out.append(
+    core.command(
         Transition(
             level="info",
             text=text,

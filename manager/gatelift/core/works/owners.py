@@ -190,9 +190,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     key = owner.workload
     ref = ObjectRef(WORKLOAD, key)
     if core.blocked(ref, owner.look, now):
-        core.creating[key] = (
-            owner.ref
-        )  # perhaps a write to the Workload before it, which is gone: its answer looks here
+        core.creations.begin(key, owner.ref)  # perhaps a write to one before it, which is gone: its answer looks here
         return
     if key in core.knowledge.workloads:
         text = f"Workload {key} exists and belongs to something else; delete or rename it"

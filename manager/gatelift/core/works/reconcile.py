@@ -158,7 +158,7 @@ def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None
     if attempt is not None:
         endings.superseded(core, attempt, now)
     attempt = Attempt(uid=rec.uid, workload=ObjectKey(known.metadata.namespace, known.metadata.name), epoch=rec.epoch)
-    core.attempts[rec.uid] = attempt
+    core.begin_attempt(attempt)
     core.mark_owners_waiting_for(attempt.workload)  # one that was looked at before there was an attempt left all undone
     _catch_up(core, attempt, known, rec, kind, now)
     return attempt
@@ -216,8 +216,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         attempt.follow(Internal.WRITTEN)
         attempt.cluster, attempt.policy = rec.cluster, rec.policy
         attempt.waiting = None
-        core.record_revision += 1
-        attempt.written_revision = core.record_revision
+        attempt.written_revision = core.next_revision()
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None

@@ -1,0 +1,34 @@
+"""Objects whose write found no turn: they are looked at again when there is one. Pure. Neighbour: `inflight`."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from gatelift_kube.resources import ObjectRef
+
+
+@dataclass(slots=True)
+class Unsent:
+    """Each object once, oldest first. Only this module writes it."""
+
+    _refs: dict[ObjectRef, None] = field(default_factory=dict)
+
+    def stand(self, ref: ObjectRef) -> None:
+        """Let an object wait for a turn; who waits already keeps its place."""
+        self._refs.setdefault(ref)
+
+    def next(self, count: int = 1) -> list[ObjectRef]:
+        """Take the first objects that wait for a turn."""
+        taken = list(itertools.islice(self._refs, count))
+        for ref in taken:
+            del self._refs[ref]
+        return taken
+
+    def __contains__(self, ref: ObjectRef) -> bool:
+        """Say whether an object waits for a turn."""
+        return ref in self._refs
+
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return len(self._refs)
