@@ -16,16 +16,15 @@ _NUMBERS = {field.name: field.number for field in pb.AgentMessage.DESCRIPTOR.fie
 _MESSAGES, _SAID_BY_EACH = _NUMBERS["reports"], (_NUMBERS["session"], _NUMBERS["acknowledged"])
 
 
-def cut_from_agent(data: bytes) -> Iterator[bytes]:
-    """Yield a frame of an agent, or the frames that it is cut into, each with its own sequence.
+def cut_from_agent(data: bytes, sequence: int) -> Iterator[bytes]:
+    """Yield a frame of an agent, or the frames that it is cut into, each with its own sequence; `sequence` is its own.
 
-    Each has at most `PIECE_BYTES` of messages, or one message; controls are in the first. Raises `WireViolation` or
-    `TooLarge` as `codec.header_from_agent` does.
+    Each has at most `PIECE_BYTES` of messages, or one message; controls are in the first. Its header has been read:
+    it has no more fields and messages than a frame may have.
     """
     if len(data) <= PIECE_BYTES:
         yield data
         return
-    sequence = codec.header_from_agent(data).sequence
     numbers: dict[int, bytes] = {}
     once: list[bytes] = []
     messages: list[tuple[int, int]] = []

@@ -53,7 +53,7 @@ FRAME_PARTS_MAX = 65_536
 """Items of all lists in one frame, one within the other: the largest honest one, inventories of four chunks, has half.
 A part may take two bytes on the wire and takes 8 us to decode, so bytes alone do not bound what a frame costs."""
 
-FRAME_FIELDS_MAX = 2048
+FRAME_FIELDS_MAX = 1024
 """Fields of a frame itself: its messages and controls, and four numbers of each of the frames that it was joined of."""
 
 NESTING_MAX = 64

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gatelift.adapters import peer_turns
 from gatelift.adapters.frame_slices import SLICE_MESSAGES
 from gatelift.adapters.peer_budget import CPU_BURST_SECONDS, PACE_WAIT_SECONDS_MAX
 from gatelift.core.api.events import FrameArrived, StreamViolated
@@ -165,6 +168,25 @@ async def test_is_10_parts_do_not_have_more_items_together_than_one_frame(edge: 
     assert found.too_large
     assert f"at most {limits.FRAME_PARTS_MAX} items in its lists" in found.text
     assert len(edge.told(Reported, "w1")) < count
+
+
+async def test_is_10_to_look_through_the_fields_of_a_frame_costs_its_worker_though_it_is_dropped(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = edge.server._turns
+    async with raw(edge) as first:
+        await first.greet()
+        await until(lambda: edge.is_open("w1"))
+        await first.close()
+    async with raw(edge) as second:
+        await second.greet()
+        await until(lambda: edge.is_open("w1"))
+        assert turns.budget.pace("w1", monotonic()) == 0.0
+        ticks = itertools.count()
+        monkeypatch.setattr(peer_turns, "time", SimpleNamespace(thread_time=lambda: float(next(ticks))))
+        await second.write(Frame(session=first.session, sequence=1, messages=(LIFTED,)))
+        await until(lambda: turns.budget.pace("w1", monotonic()) > 0.0, "what it took is charged")
+    assert not edge.told(Reported, "w1"), "it was of an earlier session"
 
 
 async def test_is_11_a_worker_that_dials_again_and_again_waits_and_another_does_not(

@@ -14,7 +14,7 @@ import collections
 import datetime as dt
 import functools
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -33,7 +33,7 @@ from gatelift_wire import codec, identity, limits
 from gatelift_wire.cuts import cut_from_agent
 from gatelift_wire.frame_writer import FrameWriter
 from gatelift_wire.messages import Close, Frame
-from gatelift_wire.pieces import PIECE_BYTES
+from gatelift_wire.pieces import PIECE_BYTES, Header
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.violations import TooLarge, WireViolation
 
@@ -353,7 +353,8 @@ class AgentsServer:
         than a part, and each slice is let go of before the next.
         """
         first, items = True, 0
-        for decode, part in self._parts(stream_id, data, stream):
+        decode, parts = await self._parts(stream_id, data, stream)
+        for part in parts:
             events = collections.deque(await self._turns.decoded(stream_id, part, decode))
             while events:
                 if not first:
@@ -371,24 +372,27 @@ class AgentsServer:
                 if isinstance(event, StreamViolated):
                     return
 
-    def _parts(self, stream_id: int, data: bytes, stream: _Stream) -> Iterator[tuple[Decode, bytes]]:
-        """Yield what is decoded of a frame, and how."""
+    async def _parts(self, stream_id: int, data: bytes, stream: _Stream) -> tuple[Decode, tuple[bytes, ...]]:
+        """Return what is decoded of a frame, and how. To look through its fields costs its peer, too."""
         if self._turns.stays_above(stream_id):
-            refused: Event = StreamViolated(stream_id=stream_id, text=STAYS_ABOVE, too_large=True)
-            yield lambda _: (refused,), b""
-            return
+            above = StreamViolated(stream_id=stream_id, text=STAYS_ABOVE, too_large=True)
+            return lambda _: (above,), (b"",)
+        header = await self._turns.decoded(stream_id, data, _header)
         try:
-            worth = stream.gate.look(codec.header_from_agent(data), len(data))
+            if isinstance(header, WireViolation):
+                raise header
+            worth = stream.gate.look(header, len(data))
         except WireViolation as error:
-            violated: Event = _violated(stream_id, error)
-            yield lambda _: (violated,), b""
-            return
+            violated = _violated(stream_id, error)
+            return lambda _: (violated,), (b"",)
+        if worth is Worth.NOTHING:
+            return lambda _: (), ()
         if worth is Worth.CONTROLS:
-            yield functools.partial(_arrived, stream_id, codec.controls_from_agent, is_cut=False), data
-        elif worth is Worth.WHOLE:
-            is_cut = len(data) > PIECE_BYTES
-            for part in cut_from_agent(data):
-                yield functools.partial(_arrived, stream_id, codec.decode_from_agent, is_cut=is_cut), part
+            return functools.partial(_arrived, stream_id, codec.controls_from_agent, is_cut=False), (data,)
+        decode = functools.partial(_arrived, stream_id, codec.decode_from_agent, is_cut=len(data) > PIECE_BYTES)
+        if len(data) <= PIECE_BYTES:
+            return decode, (data,)
+        return decode, await self._turns.decoded(stream_id, data, functools.partial(_cut, header.sequence))
 
     async def _write(self, context: Any, stream: _Stream) -> None:
         """Write what waits, in order, until the end is reached or the peer takes too long."""
@@ -400,6 +404,17 @@ class AgentsServer:
             stream.break_off(f"stream broke: {type(error).__name__}")
         else:
             stream.why = "closed by the manager"
+
+
+def _header(data: bytes) -> Header | WireViolation:
+    try:
+        return codec.header_from_agent(data)
+    except WireViolation as error:
+        return error
+
+
+def _cut(sequence: int, data: bytes) -> tuple[bytes, ...]:
+    return tuple(cut_from_agent(data, sequence))
 
 
 def _arrived(stream_id: int, decode: Callable[[bytes], Frame], data: bytes, *, is_cut: bool) -> tuple[Event, ...]:
