@@ -94,6 +94,19 @@ def test_is_32_an_instance_that_did_not_come_to_rest_does(seed: int) -> None:
     assert all(number <= 1 for number in world.since.values()), f"seed {seed}: preempted {dict(world.since)}"
 
 
+@pytest.mark.parametrize("seed", [716805, 721186])
+def test_is_32_who_goes_on_to_its_next_flavors_preempts_nobody_whom_that_round_let_in(seed: int) -> None:
+    world = settled(instance(seed))
+    assert (world.preemptions, world.taken_back) == (0, []), f"seed {seed}"
+
+
+def test_is_32_who_was_preempted_comes_back_behind_those_for_whom_it_left() -> None:
+    """Otherwise it has its room again at once, for good: nobody asks it a second time."""
+    world = settled(instance(711113))
+    assert {"w04", "w06"} <= {*world.reserves}, "of priority 2"
+    assert not {"w02", "w07"} & {*world.reserves}, "of priority 1, who have left for those"
+
+
 @pytest.mark.timeout(max(240, RUNS))
 def test_is_32_random_instances_come_to_rest_and_nobody_is_preempted_twice() -> None:
     for seed in range(FIRST, FIRST + RUNS):
