@@ -12,6 +12,7 @@ from gatelift_kinds import (
     job_selector,
     job_template,
     markers,
+    not_served,
     rules,
     template_before,
 )
@@ -198,6 +199,8 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     template: Any = (obj.get("spec") or {}).get("template") or {}
     pods, path = template.get("spec"), "spec.template.spec"
     errors = [*rules.claims(pods, path), *rules.grace(pods, path)]
+    if (obj.get("spec") or {}).get("managedBy") == markers.MULTIKUEUE_MANAGER and (pods or {}).get("nodeName"):
+        errors.append(forbidden(f"{path}.nodeName", not_served.NODE_NAME))
     if markers.MANAGED in rules.marks(template):
         path = f"spec.template.{label(markers.MANAGED)}"
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))

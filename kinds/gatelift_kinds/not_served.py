@@ -60,6 +60,10 @@ _CLAIMS = (
     "claimed devices are not counted against quota, and not served by this version: "
     "ask for devices in the containers' resources, or do not queue it"
 )
+NODE_NAME = (
+    "names a node of this cluster, and another one runs the Job: "
+    "use nodeSelector or affinity, or a queue that runs work here"
+)
 _WRITTEN = "is written by controllers of Kueue, for each other"
 _NO_CREDENTIALS = (
     "is not used: no credentials of other clusters are needed here. "
@@ -115,6 +119,13 @@ TABLE: tuple[Entry, ...] = (
             ("Pod", ("spec", "resourceClaims")),
             ("Job", ("spec", "template", "spec", "resourceClaims")),
         )
+    ),
+    Entry(
+        kinds=("Job",),
+        path=("spec", "template", "spec", "nodeName"),
+        answer=Answer.REFUSED,
+        text=NODE_NAME,
+        by_rule=True,
     ),
     _field("Workload", f"{_REQUEST}.required", Answer.REFUSED, _REQUIRED),
     _field("Workload", f"{_REQUEST}.podSetSliceRequiredTopology", Answer.REFUSED, _REQUIRED),

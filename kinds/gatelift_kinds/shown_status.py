@@ -86,17 +86,29 @@ def _list(item: _Part) -> _Part:
     return part
 
 
-_CONDITIONS = _list(
-    _object(
-        {
-            "type": _word,
-            "status": _word,
-            "reason": _word,
-            "lastProbeTime": _word,
-            "lastTransitionTime": _word,
-            "message": _text,
-        },
-        needed="type",
+def _last_of_each_type(part: _Part) -> _Part:
+    """Keep one condition of each type, the last: readers look at the first, and an honest status has no second."""
+
+    def of(value: Any, room: _Room) -> list[Any] | None:
+        found = part(value, room)
+        return None if found is None else list({one["type"]: one for one in found}.values())
+
+    return of
+
+
+_CONDITIONS = _last_of_each_type(
+    _list(
+        _object(
+            {
+                "type": _word,
+                "status": _word,
+                "reason": _word,
+                "lastProbeTime": _word,
+                "lastTransitionTime": _word,
+                "message": _text,
+            },
+            needed="type",
+        )
     )
 )
 _STATE = _object(

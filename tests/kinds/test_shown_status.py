@@ -33,6 +33,19 @@ def test_is_21_a_pod_shows_no_address_of_another_cluster() -> None:
     assert not ADDRESSES.keys() & status.keys()
 
 
+@pytest.mark.parametrize("last", ["True", "False"])
+def test_is_21_of_two_conditions_of_one_type_the_last_is_shown(last: str) -> None:
+    """Readers look at the first: an autoscaler of the management cluster made nodes for a pod that no node is for."""
+    first = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "scale me"}
+    second = {"type": "PodScheduled", "status": last}
+    user = a_pod()
+    user["status"] |= {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}
+    body = POD_KIND.mirror_patch(pod(user), raw(user), raw({"phase": "Running", "conditions": [first, second]}))
+    assert body is not None
+    (shown,) = merged(user, body)["status"]["conditions"]
+    assert shown.get("reason") == (None if last == "True" else "SchedulingGated")
+
+
 def test_is_21_an_address_that_was_shown_before_is_taken_back() -> None:
     user = a_pod()
     user["status"] |= {**ADDRESSES, "phase": "Running", "conditions": READY}

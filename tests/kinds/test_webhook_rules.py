@@ -469,3 +469,15 @@ def test_hd_159_a_queued_job_whose_pods_claim_devices_is_refused_and_one_that_is
         job = a_job(labels)
         job["spec"]["template"] = {"spec": {"resourceClaims": CLAIMS}}
         assert [error.path for error in JOB_KIND.validate_create(job, FACTS).errors] == refused
+
+
+# --- a node by name ---
+
+
+def test_is_40_a_job_that_another_cluster_runs_names_no_node_of_this_one() -> None:
+    """It was dropped on the way there without a word, and the pods ran on another node."""
+    for manager, refused in ((f"{K}multikueue", True), (None, False)):
+        job = a_job(Q)
+        job["spec"] |= {"template": {"spec": {"nodeName": "node-1"}}, **({"managedBy": manager} if manager else {})}
+        errors = {error.path: error.text for error in JOB_KIND.validate_create(job, FACTS).errors}
+        assert ("use nodeSelector or affinity" in errors.get("spec.template.spec.nodeName", "")) is refused
