@@ -49,6 +49,15 @@ JSON_PARTS_MAX = 65_536
 """Objects and lists in JSON inside a message: an object of the largest size has a third of that. To look through so
 many takes 5 ms, whatever their shape."""
 
+STATUS_VALUES_MAX = 32_768
+"""Values in one status: a pod of three hundred containers has a third of that, and to read so many takes 10 ms."""
+
+STATUS_DIGITS_MAX = 40
+"""Of a number in a long status: Kubernetes counts in 64 bits, and to read thousands of digits takes their square."""
+
+STATUS_LOOKED_AT_BYTES = 16 * KIBIBYTE
+"""A status up to this has too few bytes for either to cost anything."""
+
 FRAME_PARTS_MAX = 65_536
 """Items of all lists in one frame, one within the other: the largest honest one, inventories of four chunks, has half.
 A part may take two bytes on the wire and takes 8 us to decode, so bytes alone do not bound what a frame costs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
@@ -140,6 +141,32 @@ def _json_object(longest: int) -> Rule:
     return rule
 
 
+def _status(longest: int) -> Rule:
+    """Return the rule of a status, which its reader takes apart in one go: in a long one values are counted first."""
+    whole = _json_object(longest)
+
+    def rule(value: bytes) -> int:
+        if len(value) > limits.STATUS_LOOKED_AT_BYTES:
+            few = value.count(b'"') <= 4 * limits.STATUS_VALUES_MAX  # two for a name, two for a text
+            outside = _outside_of_texts(value) if few else b""
+            if not few or outside.count(b",") > limits.STATUS_VALUES_MAX:
+                raise TooLarge("", f"must have at most {limits.STATUS_VALUES_MAX} values")
+            if _LONG_NUMBER.search(outside):
+                raise TooLarge("", f"must have no number of more than {limits.STATUS_DIGITS_MAX} digits")
+        return whole(value)
+
+    return rule
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (limits.STATUS_DIGITS_MAX + 1))
+
+
+def _outside_of_texts(value: bytes) -> bytes:
+    """Return what of JSON stands outside of its texts: quotes come in pairs once the escapes are out."""
+    plain = value.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in value else value
+    return b"".join(plain.split(b'"')[::2])
+
+
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -147,13 +174,11 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 def _look_through(value: bytes) -> None:
     """Refuse valid JSON that has too many parts or is nested too deep; nearly all has too few brackets for either.
 
-    Each step is one pass at the speed of C. Outside of texts every bracket is one, and quotes come in pairs once the
-    escapes are out.
+    Each step is one pass at the speed of C. Outside of texts every bracket is one.
     """
     if value.count(b"{") + value.count(b"[") <= limits.NESTING_MAX:
         return
-    plain = value.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in value else value
-    steps = b"".join(plain.split(b'"')[::2]).translate(_STEPS, _NO_BRACKETS)
+    steps = _outside_of_texts(value).translate(_STEPS, _NO_BRACKETS)
     if len(steps) > 2 * limits.JSON_PARTS_MAX:
         raise TooLarge("", f"must have at most {limits.JSON_PARTS_MAX} objects and lists, has {len(steps) // 2}")
     if max(accumulate(memoryview(steps).cast("b")), default=0) > limits.NESTING_MAX:
@@ -249,6 +274,7 @@ _AMOUNTS = _many(_pair(_AMOUNT), limits.PAIRS_MAX)
 _POD_SETS = _many(_measure, limits.POD_SETS_MAX)
 _OBJECT_REPORTS = _many(_measure, limits.OBJECTS_MAX)
 _JSON = _json_object(limits.STATUS_BYTES_MAX)
+_STATUS = _status(limits.STATUS_BYTES_MAX)
 _SEAL = _raw(limits.SEAL_BYTES_MAX)
 _PEM = _raw(limits.CERTIFICATE_BYTES_MAX)
 _ENDING = {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT}
@@ -384,7 +410,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "kind": _WORD,
         "name": _NAME,
         "uid": _UID_MAYBE,
-        "status": _JSON,
+        "status": _STATUS,
         "deleting": _flag,
         "gone": _flag,
     },

@@ -7,7 +7,14 @@ import pytest
 from gatelift_wire import codec, rules
 from gatelift_wire.inventory import InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import FRAME_PARTS_MAX, JSON_PARTS_MAX, NESTING_MAX, OBJECTS_MAX
+from gatelift_wire.limits import (
+    FRAME_PARTS_MAX,
+    JSON_PARTS_MAX,
+    NESTING_MAX,
+    OBJECTS_MAX,
+    STATUS_LOOKED_AT_BYTES,
+    STATUS_VALUES_MAX,
+)
 from gatelift_wire.messages import Finished, Frame, ObjectReport
 from gatelift_wire.violations import TooLarge, WireViolation
 
@@ -71,6 +78,27 @@ def test_hd_113_more_parts_than_a_kubernetes_object_has_are_a_violation(many: by
     with pytest.raises(TooLarge) as violation:
         check(many)
     assert violation.value.field.endswith("status")
+
+
+@pytest.mark.parametrize(
+    ("many", "what"),
+    [
+        (b"{" + b",".join(b'"%d":1' % number for number in range(STATUS_VALUES_MAX + 2)) + b"}", "values"),
+        (b'{"a":[' + b",".join([b"1"] * (STATUS_VALUES_MAX + 2)) + b"]}", "values"),
+        (b'{"a":[' + b",".join([b'""'] * 300_000) + b"]}", "values"),
+        (b'{"a":"' + b"x" * STATUS_LOOKED_AT_BYTES + b'","b":' + b"9" * 4299 + b"}", "digits"),
+        (b'{"a":"' + b"x" * STATUS_LOOKED_AT_BYTES + b'","b":[-0.' + b"1" * 4299 + b"]}", "digits"),
+    ],
+    ids=["names", "numbers", "texts", "digits", "digits of a fraction"],
+)
+def test_is_10_a_status_that_takes_long_to_read_is_a_violation(many: bytes, what: str) -> None:
+    """Its reader is the event loop of all clusters: one of a megabyte of small values held it for 80 ms."""
+    with pytest.raises(TooLarge, match=what):
+        check(many)
+
+
+def test_is_10_commas_digits_and_quotes_in_texts_are_no_values() -> None:
+    check(b'{"completedIndexes":"' + b"1," * 200_000 + b'","message":"' + b"9" * 100_000 + b'\\"' * 1000 + b'"}')
 
 
 @pytest.mark.parametrize(
