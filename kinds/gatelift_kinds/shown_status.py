@@ -11,6 +11,7 @@ from typing import Any
 
 from gatelift_kinds.patches import Json
 from gatelift_kube.plain_text import plain
+from gatelift_kube.timestamps import is_time
 
 CHARS_MAX = 64 * 1024
 """Of all texts of one status, but for lists of indexes: an honest one has a twentieth. What is beyond is left out."""
@@ -51,6 +52,11 @@ def _word(value: Any, room: _Room) -> str | None:
     if not isinstance(value, str) or len(value) > min(WORD_CHARS_MAX, room.left) or plain(value) != value:
         return None
     return room.take(value)
+
+
+def _time(value: Any, room: _Room) -> str | None:
+    """Return a time that is one: for another the API server would refuse the whole object, in its own words."""
+    return _word(value, room) if isinstance(value, str) and is_time(value) else None
 
 
 def _flag(value: Any, _room: _Room) -> bool | None:
@@ -103,8 +109,8 @@ _CONDITIONS = _last_of_each_type(
                 "type": _word,
                 "status": _word,
                 "reason": _word,
-                "lastProbeTime": _word,
-                "lastTransitionTime": _word,
+                "lastProbeTime": _time,
+                "lastTransitionTime": _time,
                 "message": _text,
             },
             needed="type",
@@ -114,14 +120,14 @@ _CONDITIONS = _last_of_each_type(
 _STATE = _object(
     {
         "waiting": _object({"reason": _word, "message": _text}),
-        "running": _object({"startedAt": _word}),
+        "running": _object({"startedAt": _time}),
         "terminated": _object(
             {
                 "exitCode": _count,
                 "signal": _count,
                 "reason": _word,
-                "startedAt": _word,
-                "finishedAt": _word,
+                "startedAt": _time,
+                "finishedAt": _time,
                 "containerID": _word,
                 "message": _text,
             }
@@ -148,7 +154,7 @@ _POD = _object(
     {
         "phase": _word,
         "reason": _word,
-        "startTime": _word,
+        "startTime": _time,
         "message": _text,
         "conditions": _CONDITIONS,
         "containerStatuses": _CONTAINERS,
@@ -159,7 +165,7 @@ _POD = _object(
 _COUNTS = ("active", "ready", "terminating", "succeeded", "failed")
 _INDEXES = ("completedIndexes", "failedIndexes")
 _JOB = _object(
-    {**dict.fromkeys(_COUNTS, _count), "startTime": _word, "completionTime": _word, "conditions": _CONDITIONS}
+    {**dict.fromkeys(_COUNTS, _count), "startTime": _time, "completionTime": _time, "conditions": _CONDITIONS}
 )
 
 

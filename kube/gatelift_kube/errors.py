@@ -179,6 +179,15 @@ _NOT_DONE_500 = ("failed calling webhook", "no endpoints available", "Unexpected
 """500s that come from before the write: admission was not finished."""
 
 
+_QUOTED_OBJECT = re.compile(r'Invalid value: "\{(?:[^"\\]|\\.)*"', re.DOTALL)
+"""How an API server begins to say what is wrong with a patch: with the whole object, in front of the reason."""
+
+
+def _without_object(message: str) -> str:
+    """Return a message without the object that it quotes: who reads our log may not read everybody's environment."""
+    return _QUOTED_OBJECT.sub("Invalid value: (the object)", message)[:MESSAGE_CHARS_MAX]
+
+
 def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     """Return the error for an answer with an HTTP status of 300 or more; `retry_after` is the header of that name."""
     try:
@@ -187,7 +196,7 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
         said = _Status(message=body[:MESSAGE_CHARS_MAX].decode("utf-8", "replace").strip())
     details = said.details or _Details()
     causes = tuple(
-        Cause(cause.get("reason", ""), cause.get("message", "")[:MESSAGE_CHARS_MAX], cause.get("field", ""))
+        Cause(cause.get("reason", ""), _without_object(cause.get("message", "")), cause.get("field", ""))
         for cause in details.causes
     )
     seconds = details.retry_after_seconds or whole(retry_after) or 0
@@ -203,7 +212,7 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     error = kind(
         status,
         said.reason or f"HTTP{status}",
-        said.message[:MESSAGE_CHARS_MAX],
+        _without_object(said.message),
         retry_after=seconds or None,
         causes=causes,
         kind=details.kind,

@@ -6,6 +6,7 @@ The API server writes metav1.Time to the second and metav1.MicroTime (leases, ev
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -34,3 +35,18 @@ def to_seconds(text: str) -> float:
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone; write Z for UTC")
     return moment.timestamp()
+
+
+_RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
+"""What an API server reads; Python reads more."""
+
+
+def is_time(text: str) -> bool:
+    """Say whether an API server reads a text as a time."""
+    if _RFC_3339.fullmatch(text) is None:
+        return False
+    try:
+        to_seconds(text)
+    except ValueError:  # a month of 13, a day of 31 in June
+        return False
+    return True

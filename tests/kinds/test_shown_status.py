@@ -46,6 +46,15 @@ def test_is_21_of_two_conditions_of_one_type_the_last_is_shown(last: str) -> Non
     assert shown.get("reason") == (None if last == "True" else "SchedulingGated")
 
 
+@pytest.mark.parametrize("no_time", ["yesterday", "2026-13-01T00:00:00Z", "20261121T041500Z", "2026-11-21", ""])
+def test_is_21_what_is_no_time_is_not_shown(no_time: str) -> None:
+    """The API server would refuse the whole object for it."""
+    reported = {"phase": "Running", "startTime": no_time, "conditions": [{**READY[1], "lastTransitionTime": no_time}]}
+    shown = shown_status.of_pod(reported)
+    assert shown == {"phase": "Running", "conditions": [READY[1]]}
+    assert shown_status.of_pod({"startTime": "2026-11-21T04:15:00.5+01:00"}) != {}
+
+
 def test_is_21_an_address_that_was_shown_before_is_taken_back() -> None:
     user = a_pod()
     user["status"] |= {**ADDRESSES, "phase": "Running", "conditions": READY}

@@ -171,3 +171,16 @@ def test_a_refused_token_is_tried_once_more_only() -> None:
     error = said(401, "Unauthorized", "Unauthorized")
     assert is_transient(error)
     assert delay(error, tried=2, intent=Intent.READ, policy=POLICY, fraction=0.0) is None
+
+
+def test_is_21_what_an_api_server_says_of_a_patch_is_told_without_the_object_that_it_quotes() -> None:
+    """The log had every tenant's environment, and the reason behind it was cut off."""
+    quoted = '{\\"spec\\":{\\"env\\":[{\\"name\\":\\"PASSWORD\\",\\"value\\":\\"hunter2: yes\\"}]}}' + "x" * 5000
+    reason = 'parsing time "yesterday" as "2006-01-02": cannot parse'
+    message = f' "" is invalid: patch: Invalid value: "{quoted}": {reason}'
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
+    body = json.dumps({"reason": "Invalid", "message": message, "details": {"causes": causes}}).encode()
+    error = from_status(422, body)
+    for said in (str(error), error.causes[0].message):
+        assert "hunter2" not in said
+        assert reason in said
