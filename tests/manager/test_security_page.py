@@ -44,6 +44,10 @@ TOLD = {
         f"at most {peer_budget.WAIT_SECONDS_MAX:g} s a frame"
     ),
     "parts": f"more than {limits.JSON_PARTS_MAX:,} objects and lists in one status, or items in the lists of one frame",
+    "values": (
+        f"a long status of more than {limits.STATUS_VALUES_MAX:,} values, or with numbers of more than "
+        f"{limits.STATUS_DIGITS_MAX} digits"
+    ),
     "streams of all": f"{links.STREAMS_MAX:,}, then RESOURCE_EXHAUSTED",
     "enrolments": (
         f"{enrol_server.REQUESTS_MAX} are answered at a time, each within {enrol_server.ANSWER_SECONDS:g} s; "
