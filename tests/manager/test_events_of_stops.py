@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
-from gatelift_wire.messages import Evicted, Offer
+from gatelift_wire.messages import Evicted, Offer, Refused
+from gatelift_wire.refusals import Refusal
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import THE_POD, World, a_running_pod, a_world, workload_ref
 
@@ -46,6 +47,18 @@ def test_work_that_its_cluster_ended_is_told_as_stopped() -> None:
     world.advance(5.0)
     (message,) = told(world, "Stopped")
     assert 'evicted on cluster "a": Preempted: by somebody' in message
+
+
+def test_is_47_work_whose_start_its_cluster_refuses_is_told_so() -> None:
+    """Otherwise its object says "Dispatched" again and again, as if it ran."""
+    world, agent = a_running_pod()
+    key = agent.commits[0]
+    world.stopped(key, "a")
+    agent.placements.pop(key)
+    agent.say(Refused(key=key, refusal=Refusal.POLICY, text="priority class system-node-critical is not allowed"))
+    world.advance(5.0)
+    assert "system-node-critical" in told(world, "StartRefused")[0]
+    assert told(world, "Stopped") == []
 
 
 def test_what_never_ran_is_not_told_that_it_stops() -> None:

@@ -18,6 +18,7 @@ from gatelift.core.records.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
+from gatelift_kinds.pod_trouble import START_REFUSED
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -94,6 +95,8 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     _workload(core, known, texts.EVICTED_DUE_TO + said.reason, said.message)
     if attempt.outcome is not None and attempt.outcome.how in BY_CLUSTER:
         _owner(core, known, texts.STOPPED, said.message)
+    elif attempt.outcome is not None and attempt.outcome.how is Wire.REFUSED:
+        _owner(core, known, START_REFUSED, attempt.outcome.message, warning=True)
     ready = find(known.status.conditions, texts.PODS_READY)
     seconds = {}
     if ready is not None and ready.status == TRUE:
@@ -280,11 +283,11 @@ def _workload(core: Core, known: Workload, reason: str, message: str) -> None:
     core.event(ref_of(known), known.metadata.uid, reason, message)
 
 
-def _owner(core: Core, known: Workload, reason: str, message: str) -> bool:
+def _owner(core: Core, known: Workload, reason: str, message: str, *, warning: bool = False) -> bool:
     """Tell of it at the user's object; False when there is none."""
     owner = core.knowledge.owner_of(known)
     if owner is not None:
-        core.event(owner.ref, owner.object.metadata.uid, reason, message)
+        core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=warning)
     return owner is not None
 
 
