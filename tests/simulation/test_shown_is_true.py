@@ -8,6 +8,7 @@ import pytest
 
 from gatelift.core import texts
 from gatelift.core.conclusions import held
+from gatelift.core.state import showing
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
 from gatelift.core.works import requeueing
@@ -26,7 +27,7 @@ GENTLE = Plan(faults=Faults(), break_every=0.0)
 
 def changes_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
     """Show queues only when their own objects change."""
-    patch.setattr(Core, "show_changed", lambda core: core.ledger.engine.take_changed())
+    patch.setattr(showing, "changed", lambda core: core.ledger.engine.take_changed())
 
 
 def reasons_are_taken_for_said(patch: pytest.MonkeyPatch) -> None:
