@@ -51,7 +51,3 @@ class ClusterWaiters:
         """Keep nothing of an attempt."""
         self._for_room.pop(uid, None)
         self._for_any.pop(uid, None)
-
-    def everybody(self) -> frozenset[str]:
-        """Return who waits for anything."""
-        return frozenset(self._for_room) | frozenset(self._for_any)

@@ -37,7 +37,3 @@ class WaitingReasons:
         """Keep nothing of a workload."""
         self._reasons.pop(uid, None)
         self._written_at.pop(uid, None)
-
-    def everybody(self) -> frozenset[str]:
-        """Return of whom anything is kept."""
-        return frozenset(self._reasons) | frozenset(self._written_at)
