@@ -11,7 +11,7 @@ is closed. The loads:
 - `older`: frames of almost 4 MiB of a session that is over
 - `strays`: one report of a placement that nobody knows, a frame
 - `renewals`: one renewal a frame
-- `capacities`: one Capacity of 4,096 entries a frame
+- `capacities`: one Capacity a frame, as many entries as there may be
 - `greetings`: streams that greet, one after the other
 """
 
@@ -97,8 +97,11 @@ def messages(load: str) -> tuple[Report, ...]:
             text = b'{"a":"' + b"x" * (limits.STATUS_BYTES_MAX - 64) + b'"}'
             return (ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=text),) * 2
         case "capacities":
-            entry = CapacityEntry(flavor="f", resource="cpu", nominal=1, used=0, largest_fit=1)
-            return (Capacity(entries=(entry,) * limits.CAPACITY_ENTRIES_MAX, namespaces=("bench",)),)
+            entries = tuple(
+                CapacityEntry(flavor=f"f-{number}", resource="cpu", nominal=1, used=0, largest_fit=1)
+                for number in range(limits.CAPACITY_ENTRIES_MAX)
+            )
+            return (Capacity(entries=entries, namespaces=("bench",)),)
         case _:
             return (Stopped(key=PlacementKey("stray", 1)),)
 

@@ -92,8 +92,8 @@ KEYS_MAX = 8192
 PAIRS_MAX = 128
 """Resources, flavors or counts in one list of pairs."""
 
-CAPACITY_ENTRIES_MAX = 4096
-"""Flavors times resources of one worker."""
+CAPACITY_ENTRIES_MAX = 1024
+"""Flavors times resources of one worker: about as many as its status has room for."""
 
 NAMESPACES_MAX = 10_000
 """Namespaces of one worker that accept work."""

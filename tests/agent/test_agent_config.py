@@ -105,6 +105,10 @@ BAD: dict[str, tuple[object, str]] = {
         {**GOOD, "capacity": [{"flavor": "f", "resource": "cpu", "nominal": "lots"}]},
         "capacity.0.nominal: ",
     ),
+    "more capacities than a message holds": (
+        {**GOOD, "capacity": [{"flavor": f"f{number}", "resource": "cpu", "nominal": "1"} for number in range(1025)]},
+        "capacity: ",
+    ),
     "not a number": ({**GOOD, "replicas": "many"}, "replicas: "),
     "too many replicas": ({**GOOD, "replicas": 99}, "replicas: "),
     "token of nobody": ({**GOOD, "token": "secret"}, "token: is not one of ours"),

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.state import dispatch_values
 from gatelift.core.state.dispatch_values import Failures
-from gatelift_wire.messages import CapacityEntry, Evicted
+from gatelift_wire.messages import Evicted
 from support.manager.world import World, a_running_pod
 
 
 def shows(world: World, name: str, *, used: int, cordoned: bool = False) -> None:
     """Let a cluster of eight CPU say how much of that is used."""
-    cpu = CapacityEntry(flavor="default", resource="cpu", nominal=8000, used=1000 * used, largest_fit=2000)
-    world.links.views[name] = replace(world.links.views[name], capacity=(cpu,), cordoned=cordoned)
+    room = {"cpu": ResourceRoom(nominal=8000, used=1000 * used, largest_fit=2000)}
+    world.links.views[name] = replace(world.links.views[name], capacity=room, cordoned=cordoned)
 
 
 def is_evicted(world: World, cluster: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
 from gatelift.core.dispatching.dispatch import Wanted, rank, unfit
 from gatelift.core.state.dispatch_values import DispatchSettings, Failures, backoff
@@ -15,7 +16,6 @@ from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.messages import (
     Bid,
     BidKind,
-    CapacityEntry,
     Commit,
     Offer,
     PodSetRequest,
@@ -35,11 +35,9 @@ ONE_CPU = Wanted(
 )
 
 
-def cpus(*, nominal: int, used: int = 0, largest: int | None = None) -> tuple[CapacityEntry, ...]:
+def cpus(*, nominal: int, used: int = 0, largest: int | None = None) -> Mapping[str, ResourceRoom]:
     fit = nominal - used if largest is None else largest
-    return (
-        CapacityEntry(flavor="x", resource="cpu", nominal=nominal * 1000, used=used * 1000, largest_fit=fit * 1000),
-    )
+    return {"cpu": ResourceRoom(nominal=nominal * 1000, used=used * 1000, largest_fit=fit * 1000)}
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_is_51_capacity_is_shown_and_written_in_quantities() -> None:
     manager.pass_time(3, agents=True)
     view = manager.links.state("w1")
     assert view is not None
-    assert view.capacity[0].nominal == 8
+    assert view.capacity["cpu"].nominal == 8
     written = manager.api.get("w1").status.capacity[0]
     assert (written.nominal, written.used, written.largest_fit) == ("8m", "1m", "7m")
 

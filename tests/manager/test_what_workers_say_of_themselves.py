@@ -99,6 +99,20 @@ def test_hd_112_what_a_record_cannot_hold_is_left_out_and_told_until_it_is_gone(
     assert shown(manager)[0] == "False"
 
 
+def test_is_10_a_capacity_is_looked_through_when_it_is_written_and_not_each_time_it_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_through: list[Capacity] = []
+    look = informing.shown
+    monkeypatch.setattr(informing, "shown", lambda said: (looked_through.append(said), look(said))[1])
+    manager = serving()
+    for used in range(1, 51):
+        manager.report(1, Capacity(entries=(replace(GOOD, used=used),)))
+    manager.pass_time(3, agents=True)
+    assert len(looked_through) <= 2
+    assert manager.api.get("w1").status.capacity[0].used == "50m"
+
+
 def test_hd_112_more_than_a_record_has_room_for_is_left_out() -> None:
     manager = serving()
     entries = tuple(replace(GOOD, resource=f"{number}-" + "r" * 300) for number in range(limits.CAPACITY_ENTRIES_MAX))

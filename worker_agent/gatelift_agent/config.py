@@ -28,7 +28,7 @@ from gatelift_kube.settings_file import (
     checked,
     read,
 )
-from gatelift_wire import identity, tokens
+from gatelift_wire import identity, limits, tokens
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
@@ -162,7 +162,7 @@ class Configuration(EnvironmentSettings):
     """The agent's own namespace: Lease, records, identity."""
     kinds: tuple[str, ...] = Field(default=KINDS_SERVED, min_length=1)
     policy: PolicySection = PolicySection()
-    capacity: tuple[CapacitySection, ...] = ()
+    capacity: tuple[CapacitySection, ...] = Field(default=(), max_length=limits.CAPACITY_ENTRIES_MAX)
     keep_finished: KeepFinishedSection = KeepFinishedSection()
     """For how long objects of work that has ended stay here after the manager has its end."""
     credits: int = Field(default=256, ge=1, le=10_000)

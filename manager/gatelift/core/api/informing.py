@@ -9,6 +9,7 @@ shortened. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 
@@ -42,6 +43,18 @@ class Shown:
 
     capacity: tuple[FlavorCapacity, ...] = ()
     left_out: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class StatedCapacity:
+    """A worker's capacity as it said it: a worker may say it far more often than it is written."""
+
+    said: Capacity
+
+    @cached_property
+    def shown(self) -> Shown:
+        """As its status can say it; looked through when it is written, once (IS-10)."""
+        return shown(self.said)
 
 
 def shown(said: Capacity) -> Shown:

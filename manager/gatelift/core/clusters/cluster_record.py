@@ -309,8 +309,8 @@ class ClusterRecord:
         if purpose is StatusPurpose.ANSWER:
             out.commands.append(fencing.answer(write_id, found, shown_lost=self._lost(found)))
             return
-        self._tell_left_out(out)
         facts, wall = replace(self.facts, **changes), self._leading.wall.text(now)
+        self._tell_left_out(facts.left_out, out)
         self._tell_foreign(own_conditions.told(cluster_status.leaves_out(found, facts, wall)), found, out)
         status = cluster_status.document(found, facts, wall)
         if self._is_forged(found):
@@ -338,9 +338,8 @@ class ClusterRecord:
             uid, reason = found.metadata.uid, own_conditions.LEFT_OUT
             out.commands.append(EmitEvent(ref=ref, uid=uid, warning=True, reason=reason, message=told))
 
-    def _tell_left_out(self, out: Effects) -> None:
+    def _tell_left_out(self, left_out: str, out: Effects) -> None:
         """Say once what of the worker's own words cannot be written."""
-        left_out = self.facts.left_out
         if left_out and left_out != self._told_left_out:
             out.commands.append(Note(level="warning", text=f"not shown: {left_out}", cluster=self.name))
         self._told_left_out = left_out

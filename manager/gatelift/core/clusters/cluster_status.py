@@ -12,7 +12,7 @@ import msgspec
 
 from gatelift.core.api import documents, informing
 from gatelift.core.api.events import StreamOpened
-from gatelift.core.api.informing import Shown
+from gatelift.core.api.informing import StatedCapacity
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift_kube import conditions, timestamps
@@ -114,8 +114,8 @@ class Facts:
     foreign: tuple[ForeignRun, ...] = ()
     predecessors: tuple[Predecessor, ...] = ()
     predecessors_over: frozenset[PlacementKey] = frozenset()
-    capacity: Shown | None = None
-    written_capacity: Shown | None = None
+    capacity: StatedCapacity | None = None
+    written_capacity: StatedCapacity | None = None
     informs: bool = True
     """What only people read of it is written, too: not for a while after the API server has refused it."""
     refused: str = ""
@@ -146,8 +146,8 @@ class Facts:
 
     @property
     def left_out(self) -> str:
-        """What people are told of what cannot be written."""
-        return self.refused or (self.capacity.left_out if self.capacity is not None else "")
+        """What people are told of what cannot be written, as of the last write."""
+        return self.refused or (self.written_capacity.shown.left_out if self.written_capacity is not None else "")
 
     def adopt_doubts(self, found: WorkerCluster) -> None:
         """Take over doubts and their ends, which are never taken back, and the latest word after a restore.
@@ -313,7 +313,7 @@ def _informs(facts: Facts) -> dict[str, Any]:
         "placements": facts.placements,
         "offers": facts.offers,
     }
-    return said if facts.capacity is None else {**said, "capacity": facts.capacity.capacity}
+    return said if facts.capacity is None else {**said, "capacity": facts.capacity.shown.capacity}
 
 
 def _condition(found: WorkerCluster, facts: Facts) -> Condition:

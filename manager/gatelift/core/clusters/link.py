@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core.api import informing
 from gatelift.core.api.commands import CloseStream, Note, SendFrame
 from gatelift.core.api.events import StreamOpened
-from gatelift.core.clusters import cluster_status, foreign_runs, identity, link_writes
+from gatelift.core.clusters import capacities, cluster_status, foreign_runs, identity, link_writes
 from gatelift.core.clusters.cluster_record import ClusterRecord
 from gatelift.core.clusters.cluster_status import Cordon, Facts
 from gatelift.core.clusters.link_values import (
@@ -135,7 +135,7 @@ class Link:
             kinds=frozenset(hello.kinds if hello else ()),
             accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,
             allowed_namespaces=found.spec.allowed_namespaces,
-            capacity=capacity.entries if capacity else (),
+            capacity=capacities.by_resource(capacity.entries if capacity else ()),
             credits=self._credits,
             labels=tuple(sorted(found.metadata.labels.items())),
             weight=found.spec.weight,
@@ -458,7 +458,7 @@ class Link:
     def _delivered(self, output: wire.Delivered, now: float, out: Effects) -> None:
         message = output.message
         if isinstance(message, Capacity):
-            self._capacity, self.facts.capacity = message, informing.shown(message)
+            self._capacity, self.facts.capacity = message, informing.StatedCapacity(message)
             self.facts.foreign = foreign_runs.read(message.foreign)
             self._unheard.said(unheard=message.unheard)
             out.upcalls.append(ClusterChanged(cluster=self.name))

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gatelift.core.api.commands import Command
 from gatelift.core.api.counter import Proof
 from gatelift.core.api.events import Event
+from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, Message, Report
+from gatelift_wire.messages import DisconnectPolicy, Message, Report
 
 
 class WriteIds:
@@ -88,7 +89,7 @@ class ClusterView:
     kinds: frozenset[str] = frozenset()
     accepted_namespaces: frozenset[str] | None = None
     allowed_namespaces: tuple[str, ...] = ()
-    capacity: tuple[CapacityEntry, ...] = ()
+    capacity: Mapping[str, ResourceRoom] = field(default_factory=dict)
     credits: int = 0
     labels: tuple[tuple[str, str], ...] = ()
     weight: int = 1

@@ -119,12 +119,10 @@ def _selects(selector: str, view: ClusterView) -> bool:
 
 
 def _too_small(view: ClusterView, want: Wanted) -> str:
-    nominal: dict[str, int] = {}
-    for entry in view.capacity:
-        nominal[entry.resource] = nominal.get(entry.resource, 0) + entry.nominal
     for name, amount in sorted(want.totals().items()):
-        if name in nominal and nominal[name] < amount:
-            have, need = amounts.to_text(nominal[name], name), amounts.to_text(amount, name)
+        room = view.capacity.get(name)
+        if room is not None and room.nominal < amount:
+            have, need = amounts.to_text(room.nominal, name), amounts.to_text(amount, name)
             return f"never fits: {need} {name} asked, {have} in all"
     return ""
 
@@ -149,13 +147,12 @@ def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0, ended:
     """
     fits, free = True, 1.0
     for name, amount in want.totals().items():
-        cells = [entry for entry in view.capacity if entry.resource == name]
-        if not cells:
+        room = view.capacity.get(name)
+        if room is None:
             continue
-        fits = fits and any(entry.largest_fit >= amount for entry in cells)
-        nominal = sum(entry.nominal for entry in cells)
-        if nominal > 0:
-            free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
+        fits = fits and room.largest_fit >= amount
+        if room.nominal > 0:
+            free = min(free, max(0, room.nominal - room.used) / room.nominal)
     return Rank(not fits, ended, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
 
 
