@@ -103,8 +103,13 @@ def test_is_10_a_capacity_is_looked_through_when_it_is_written_and_not_each_time
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_through: list[Capacity] = []
-    look = informing.shown
-    monkeypatch.setattr(informing, "shown", lambda said: (looked_through.append(said), look(said))[1])
+    look_through = informing.shown
+
+    def counted(said: Capacity) -> informing.Shown:
+        looked_through.append(said)
+        return look_through(said)
+
+    monkeypatch.setattr(informing, "shown", counted)
     manager = serving()
     for used in range(1, 51):
         manager.report(1, Capacity(entries=(replace(GOOD, used=used),)))
