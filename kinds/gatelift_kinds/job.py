@@ -40,14 +40,14 @@ from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import JOB, Resource
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import PodSetCounts
+from gatelift_kube.values.resources import JOB, Resource
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import PodSetCounts
 
 _SUSPENDED_AT_CREATION = 1  # metadata.generation grows with every change of spec; a lift is one
 

@@ -19,7 +19,7 @@ from gatelift_kinds import (
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
 """Values of `spec.managedBy` with which a Job is queued."""

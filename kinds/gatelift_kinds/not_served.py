@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift_kinds import markers
-from gatelift_wire.keys import ANNOTATION_DISCONNECT
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT
+from gatelift_wire.values.messages import DisconnectPolicy
 
 EACH = "*"
 """In a path: each item of a list."""

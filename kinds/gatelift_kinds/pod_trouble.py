@@ -13,10 +13,10 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from gatelift_kinds.patches import Json
-from gatelift_kube.conditions import TRUE
+from gatelift_kube.objects.conditions import TRUE
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.plain_text import plain
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.unreadable import UNREADABLE
 
 CONDITION = "gatelift.dev/PodTrouble"
 """Type of the condition, on the Workload and on the user's pod; it goes when the trouble is over."""

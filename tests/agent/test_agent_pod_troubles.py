@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from gatelift_agent.core.reports import TROUBLE_SECONDS
-from gatelift_kube.resources import POD
-from gatelift_wire import messages as m
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 

@@ -15,10 +15,10 @@ import pytest
 
 from gatelift_agent.core import commands, events
 from gatelift_agent.core.asked import Asked, Purpose
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.keys import LABEL_EPOCH, PlacementKey
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import LABEL_EPOCH, PlacementKey
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC

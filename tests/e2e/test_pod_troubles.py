@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.pod_trouble import CONDITION, CRASH
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.markers import ADMISSION_GATE
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM
 from support.sim.history import History

@@ -8,7 +8,7 @@ from gatelift_kinds.job_rules import validate_create, validate_update
 from gatelift_kinds.markers import ADMISSION_GATE, QUEUE_NAME
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
-from gatelift_kube.resources import JOB
+from gatelift_kube.values.resources import JOB
 from support.manager import builders
 from support.manager.kind_objects import Json, a_job, job
 from support.sim.cluster import TEAM

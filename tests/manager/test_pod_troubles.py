@@ -6,10 +6,10 @@ from typing import Any
 
 from gatelift.core.told.pod_troubles import SETTLE_SECONDS
 from gatelift_kinds.pod_trouble import CONDITION
-from gatelift_kube.conditions import MESSAGE_CHARS_MAX
-from gatelift_kube.writes import Patch, WriteError
-from gatelift_wire.messages import CountsReport, PodSetCounts, PodTrouble
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Patch, WriteError
+from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
+from gatelift_wire.values.messages import CountsReport, PodSetCounts, PodTrouble
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

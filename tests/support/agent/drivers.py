@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_kube.resources import JOB, NAMESPACE, POD
-from gatelift_kube.timestamps import to_text
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD
+from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import NAMESPACE_NAME, CrashError, commit_messages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 
 class Purpose(enum.Enum):

@@ -11,10 +11,10 @@ from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kube.resources import POD
-from gatelift_kube.versions import is_last
-from gatelift_kube.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
+from gatelift_kube.objects.versions import is_last
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.refusals import Refusal
 
 _REFUSALS = {
     WriteError.NAMESPACE_MISSING: Refusal.NAMESPACE_MISSING,

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import ObjectRef
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 
 class State(enum.Enum):

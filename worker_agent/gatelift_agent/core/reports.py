@@ -16,12 +16,12 @@ from gatelift_agent.core import orphans
 from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pod_trouble, pods
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod, raw_status
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import JOB
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.messages import (
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import JOB
+from gatelift_wire.values.messages import (
     Applied,
     CountsReport,
     Evicted,

@@ -28,14 +28,14 @@ from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector
-from gatelift_kube.contained import Contained
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
-from gatelift_wire.inventory import ForeignRun
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Message, Stop
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef, Resource
+from gatelift_wire.values.inventory import ForeignRun
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message, Stop
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""

@@ -26,11 +26,11 @@ from gatelift_kinds.pod_trouble import (
     of_status,
     told,
 )
-from gatelift_kube.conditions import TRUE, find, put, without
+from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import POD
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.refusals import Refusal
 
 SETTLE_SECONDS = 10.0
 """A trouble, or its end, is shown once it has stood for so long: a node may come, a pull is tried again, what crashes

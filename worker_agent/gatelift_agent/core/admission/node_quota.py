@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from gatelift_agent.core.admission.node_room import RESOURCES_MAX, Room
 from gatelift_agent.core.admission.quota import Verdict
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 FLAVOR = "nodes"
 """Under which the manager is told of all nodes together: a node is of no flavor by itself."""

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gatelift_agent.core.settings import FlavorCapacity
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 _Slot = tuple[str, str]
 
