@@ -22,7 +22,6 @@ from gatelift_kinds import (
     markers,
     template_before,
 )
-from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -358,9 +357,7 @@ class JobKind:
         """
         parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
         completions = parallelism if obj.spec.completions is None else obj.spec.completions
-        ended = obj.status.succeeded
-        if obj.spec.completion_mode == "Indexed":
-            ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
+        ended = job_pods.completed(obj, completions)
         if not ended:
             return ()
         count = job_running.pods_at_once(obj)

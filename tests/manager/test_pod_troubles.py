@@ -182,3 +182,12 @@ def test_is_45_it_moves_nothing() -> None:
     after = world.find("Workload")["status"]
     assert {key: value for key, value in after.items() if key != "conditions"} == status
     assert [one.subresource for one in written(world)] == ["status"]
+
+
+def test_is_45_missing_pods_are_said_of_the_job() -> None:
+    world = a_placed_job()
+    count(world, PodTrouble(reason="PodsMissing", pod="j", text="2 of 4 pods are not there; exceeded quota: team"))
+    text = 'Job j on cluster "a": 2 of 4 pods are not there; exceeded quota: team'
+    assert said(world, "Workload") == ("PodsMissing", text)
+    count(world)
+    assert said(world, "Workload") == ("", "")

@@ -186,7 +186,7 @@ class Cluster:
             self._status(meta, {"conditions": others, "startTime": "2026-01-01T00:00:00Z"})
             return True
         for number in range(spec["parallelism"] - len(mine)):
-            self.stage.create(POD, _job_pod(meta, spec, f"{meta['name']}-{len(mine) + number}"))
+            self.stage.create(POD, job_pod(meta, spec, f"{meta['name']}-{len(mine) + number}"))
         if len(mine) < spec["parallelism"]:
             self.stage.settle()
             return True
@@ -218,7 +218,7 @@ def _over(status: dict[str, Any]) -> bool:
     )
 
 
-def _job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str, Any]:
+def job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str, Any]:
     template = spec["template"]
     return {
         "metadata": {

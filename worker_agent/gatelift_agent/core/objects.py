@@ -156,7 +156,8 @@ class Objects:
         meta, found = pod.metadata, None
         if raw and meta.deletion_timestamp is None and not pods.ready(pod):
             read = pod_trouble.of_failed if pods.over(pod) else pod_trouble.of_status
-            found = read(meta.name, raw_status(raw))
+            gates = () if pods.over(pod) else (each.name for each in pod.spec.scheduling_gates)
+            found = pod_trouble.gated(meta.name, gates) or read(meta.name, raw_status(raw))
         if found is not None:
             self._troubles[meta.uid] = found
         else:

@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import allowances, edits, hidden, leftovers, observing, progress
+from gatelift_agent.core import allowances, edits, hidden, leftovers, missing_pods, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
@@ -117,8 +117,10 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.RESTORE | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE | Purpose.CHILD | Purpose.CHILD_LABELS:
+        case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE:
             pass  # the keeper's own, and what has an answer of its own
+        case Purpose.CHILD | Purpose.CHILD_LABELS | Purpose.WHY:
+            pass  # of no object of a placement
 
 
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
@@ -240,9 +242,12 @@ def _not_restored(world: World, placement: Placement, tracked: Tracked, event: W
 def _of_child(
     world: World, placement: Placement | None, asked: Asked, event: WriteDone | WriteFailed, now: float
 ) -> None:
-    """Take the answer to a write to a pod of a Job; nothing to do for all others."""
+    """Take the answer to a write to a pod of a Job, or about one; nothing to do for all others."""
     if placement is None:
         return
+    if asked.purpose is Purpose.WHY:
+        missing_pods.answered(placement, event)
+        world.look(placement.key)
     if asked.purpose is Purpose.CHILD_LABELS:
         _child_asked(world, placement, asked, event, now)
     elif asked.purpose is not Purpose.CHILD:

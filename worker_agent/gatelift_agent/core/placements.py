@@ -225,6 +225,19 @@ class Hidden:
 
 
 @dataclass(slots=True, kw_only=True)
+class Shortage:
+    """Pods of a Job that are not there; see `missing_pods`. `made`: so many were seen in all, the last at `since`."""
+
+    since: float
+    made: int
+    asking: bool = False
+    """The API server is being asked for one more; again from `again_at` on. `why`: its no, "" for none."""
+    again_at: float = 0.0
+    answered: bool = False
+    why: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class Placement:
     """One attempt of one workload here. Changed by `progress`, `orders` and `rebuilding` only."""
 
@@ -266,6 +279,7 @@ class Placement:
     trouble: Trouble | None = None
     """Of a Job's pods, as the manager is told of it; another one, or none, from `trouble_at` on if it stands."""
     trouble_at: float | None = None
+    shortage: Shortage | None = None
     judged: frozenset[tuple[str, int]] = frozenset()
     """Pods of a Job that ask for no more than was granted, by UID and generation."""
     lost_children: dict[str, KubeObject] = field(default_factory=dict)

@@ -102,6 +102,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             dispatch.free_room(core, attempt.uid, cluster)
         case GatesLifted():
             before = attempt.state
+            pod_troubles.let_go(core, attempt)
             if attempt.follow(Wire.LIFTED) and attempt.state is not before:
                 telling.lifted(core, attempt, now)
             dispatch.free_room(core, attempt.uid, cluster)
