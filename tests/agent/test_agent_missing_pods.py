@@ -14,7 +14,7 @@ from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
 from support.agent.drivers import job_pod
 from support.agent.stage import Stage
-from support.agent.values import JOB_SPEC
+from support.agent.values import JOB_SPEC, KEY
 
 SPEC = {**JOB_SPEC, "parallelism": 4, "completions": 8}
 A_WHILE = MISSING_SECONDS + 1.0
@@ -132,6 +132,19 @@ def test_is_45_without_a_word_about_the_pod_its_events_are_named(no: tuple[Write
     assert troubles(stage) == [("PodsMissing", "j", SILENT)]
 
 
+def test_is_45_where_nobody_could_tell_it_is_asked_again() -> None:
+    stage = lifted(no=(WriteError.UNKNOWN, "timeout"))
+    stage.makes(0, 1)
+    stage.pass_seconds(A_WHILE + 10 * AGAIN_SECONDS)
+    assert stage.asked == 11
+    stage.no = WriteError.QUOTA, SAID
+    stage.pass_seconds(AGAIN_SECONDS)
+    assert troubles(stage) == [("PodsMissing", "j", TOLD)]
+    asked = stage.asked
+    stage.pass_seconds(3600.0)
+    assert stage.asked == asked
+
+
 def test_is_45_the_pause_before_a_pod_in_the_place_of_one_that_failed_is_no_trouble() -> None:
     stage = lifted(no=None)
     stage.makes(0, 1, 2, 3)
@@ -197,15 +210,10 @@ def test_is_45_the_question_keeps_no_stop_waiting() -> None:
     stage.no = None
     stage.pass_seconds(A_WHILE)
     assert len(stage.held) == 1
-    stage.send(m.Stop(key=m_key(stage), reason="Evicted"))
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
     assert stage.job()["spec"]["suspend"] is True
     stage.land()
     assert stage.state() == "Draining"
-
-
-def m_key(stage: Stage) -> Any:
-    (key,) = stage.machine.world.placements
-    return key
 
 
 def test_is_45_a_foreign_text_is_cut_and_made_plain() -> None:

@@ -66,6 +66,11 @@ def _unlabelled_pod(stage: Stage) -> None:
     stage.change(POD, pod["metadata"]["name"], {"metadata": {"labels": None}})
 
 
+def _pod_is_gone(stage: Stage) -> None:
+    [pod, *_] = stage.store.look_all(("", "pods"))
+    stage.remove(POD, pod["metadata"]["name"], grace=0)
+
+
 def _gates(stage: Stage) -> None:
     stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "example.com/own"}]})
     stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
@@ -122,6 +127,7 @@ def _nothing(_stage: Stage) -> None:
 WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.CREATE: [(_nothing, _create)],
     Purpose.SAMPLE: [(_nothing, lambda stage: stage.place(kind="Job", name="j"))],
+    Purpose.WHY: [(_job_runs, _pod_is_gone)],
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
     Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
     Purpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],

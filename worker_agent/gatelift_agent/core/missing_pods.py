@@ -2,8 +2,8 @@
 
 The Job's status does not say so, and its controller's events are not ours to read. So it is noticed by what is not
 there once no pod of it has come for a while, and the API server is asked by a dry run what it says of one more: that
-needs no right which the agent has not. Asked once, and again when something of the Job has changed, so that a trouble
-that lasts costs nothing. At home there is no right to make pods, and its user reads the events himself. Moves nothing.
+needs no right which the agent has not. Asked once, and again when something of the Job has changed or nobody could tell,
+so that a trouble that lasts costs nothing. At home there is no right to make pods, and its user reads the events himself. Moves nothing.
 Neighbours: `troubles` calls, `outcomes` brings the answer.
 """
 
@@ -26,7 +26,9 @@ makes some. Shorter than the manager waits with the end of a trouble, so an agen
 AGAIN_SECONDS = 60.0
 """While pods of a Job are missing, the API server is asked again after this at the earliest."""
 _SAYS_WHY = frozenset({WriteError.QUOTA, WriteError.DENIED})
-"""Answers that are about the pod. All others are of a moment, or about the asking."""
+"""Answers that are about the pod."""
+_NEVER_SAYS = frozenset({WriteError.FORBIDDEN, WriteError.INVALID, WriteError.TOO_LARGE, WriteError.NOT_FOUND})
+"""Answers that are about the asking, and no others for asking again. What is in neither is of a moment."""
 
 
 def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) -> Trouble | None:
@@ -47,6 +49,8 @@ def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) 
         world.wakes.ask(placement.key, at)
         return None
     _ask(world, placement, tracked, found, now)
+    if found.again:
+        world.wakes.ask(placement.key, found.again_at)
     if not found.answered or (seen.failed and not found.why):
         return None  # a controller waits before it makes another pod in the place of one that failed
     return pod_trouble.missing(tracked.name, lacks, due, found.why)
@@ -58,6 +62,7 @@ def answered(placement: Placement, event: WriteDone | WriteFailed) -> None:
     if found is None:
         return
     found.asking, found.answered = False, True
+    found.again = isinstance(event, WriteFailed) and event.error not in _SAYS_WHY | _NEVER_SAYS
     if isinstance(event, WriteDone):
         found.why = ""
     elif event.error in _SAYS_WHY:
@@ -73,5 +78,5 @@ def _ask(world: World, placement: Placement, tracked: Tracked, found: Shortage, 
         return  # of its end tells an answer, or whatever makes us look here
     body = world.kind(placement).pod_of_it(tracked.object, tracked.raw)
     if body is not None and world.has_room(placement):
-        found.asking, found.again_at = True, now + AGAIN_SECONDS
+        found.asking, found.again, found.again_at = True, False, now + AGAIN_SECONDS
         world.ask_why(placement, tracked, body, now)

@@ -231,7 +231,9 @@ class Shortage:
     since: float
     made: int
     asking: bool = False
-    """The API server is being asked for one more; again from `again_at` on. `why`: its no, "" for none."""
+    """The API server is being asked for one more; from `again_at` on it may be `again`, and is where nobody could tell.
+    `why`: its no, "" for none."""
+    again: bool = False
     again_at: float = 0.0
     answered: bool = False
     why: str = ""
