@@ -1,4 +1,4 @@
-"""HD-265, IS-40: gates in the template of a Job: ours nobody would take off its pods, and its user's nobody elsewhere."""
+"""HD-265, IS-40: gates in the template of a Job: ours nobody would take off its pods, and a user's nobody elsewhere."""
 
 from __future__ import annotations
 

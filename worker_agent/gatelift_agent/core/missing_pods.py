@@ -2,8 +2,9 @@
 
 The Job's status does not say so, and its controller's events are not ours to read. So it is noticed by what is not
 there once no pod of it has come for a while, and the API server is asked by a dry run what it says of one more: that
-needs no right which the agent has not. Asked once, and again when something of the Job has changed or nobody could tell,
-so that a trouble that lasts costs nothing. At home there is no right to make pods, and its user reads the events himself. Moves nothing.
+needs no right which the agent has not. Asked once, and again when something of the Job has changed or nobody could
+tell, so that a trouble that lasts costs nothing. At home there is no right to make pods, and its user reads the events
+himself. It moves nothing.
 Neighbours: `troubles` calls, `outcomes` brings the answer.
 """
 

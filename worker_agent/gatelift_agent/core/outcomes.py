@@ -117,10 +117,16 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.RESTORE | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE:
+        case (
+            Purpose.RECORD
+            | Purpose.STATE
+            | Purpose.PODS
+            | Purpose.NAMESPACE
+            | Purpose.CHILD
+            | Purpose.CHILD_LABELS
+            | Purpose.WHY
+        ):
             pass  # the keeper's own, and what has an answer of its own
-        case Purpose.CHILD | Purpose.CHILD_LABELS | Purpose.WHY:
-            pass  # of no object of a placement
 
 
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:

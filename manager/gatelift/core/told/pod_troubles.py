@@ -104,7 +104,7 @@ def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float)
 
 
 def _is_told(attempt: Attempt) -> bool:
-    """Say whether its trouble is of now: of what does not run yet, or is being stopped, only what keeps that waiting."""
+    """Say whether its trouble is of now: of what does not run yet, or no longer, only what keeps it waiting."""
     reason = attempt.trouble.reason if attempt.trouble is not None else ""
     return attempt.state is AttemptState.RUNNING or _WAITS.get(attempt.state) == reason
 
