@@ -8,7 +8,7 @@ import sys
 
 CODE = """
 import resource, time
-import gatelift_kube.client
+import gatelift_kube.api.client
 before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
 import kubernetes.aio.client, kubernetes.aio.config.incluster_config
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

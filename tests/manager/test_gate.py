@@ -52,10 +52,12 @@ class Inner:
 
 
 @contextlib.asynccontextmanager
-async def gated(connections: int = 100, unproven: int = 50, pace: float = 1000.0) -> AsyncIterator[tuple[Gate, Inner]]:
+async def gated(
+    connections: int = 100, unproven: int = 50, pace: float = 1000.0, bytes_max: int = 100_000_000
+) -> AsyncIterator[tuple[Gate, Inner]]:
     inner = Inner()
     server = await asyncio.start_server(inner.serve, HOST, 0)
-    gate = Gate("test", GateLimits(connections_max=connections, unproven_max=unproven, pace=pace))
+    gate = Gate("test", GateLimits(connections_max=connections, unproven_max=unproven, pace=pace, bytes_max=bytes_max))
     await gate.open(f"{HOST}:0", server.sockets[0].getsockname()[1])
     try:
         yield gate, inner
@@ -85,9 +87,9 @@ async def ended(stranger: Stranger) -> bool:
 
 async def test_bytes_go_both_ways_and_an_end_is_passed_on_after_them() -> None:
     async with gated() as (gate, inner):
-        reader, writer = await dial(gate, HELLO + b"x" * 1_000_000)
+        reader, writer = await dial(gate, HELLO + b"x" * 100_000)
         writer.write_eof()
-        assert await reader.read() == HELLO + b"x" * 1_000_000 + b"bye"
+        assert await reader.read() == HELLO + b"x" * 100_000 + b"bye"
         writer.close()
         await until(lambda: gate.count == gate.places.count == inner.ended - 1 == 0, "nothing is left of it")
 
@@ -102,8 +104,10 @@ async def test_a_connection_that_breaks_breaks_at_the_other_end() -> None:
 
 async def test_what_the_server_does_not_take_is_not_read() -> None:
     async with gated() as (gate, inner):
-        inner.reads.clear()
         _, writer = await dial(gate)
+        await until(lambda: inner.peers)
+        gate.proven(inner.peers[0], "w1")
+        inner.reads.clear()
         sent = 0
         with contextlib.suppress(TimeoutError):
             while True:
@@ -131,10 +135,83 @@ async def test_is_13_who_begins_and_proves_nothing_is_cut(monkeypatch: pytest.Mo
         one, other = await dial(gate), await dial(gate)
         await until(lambda: len(inner.peers) == 2)
         heard = await other[0].readexactly(1)
-        gate.proven(inner.peers[1] if heard else "")
+        gate.proven(inner.peers[1] if heard else "", "w1")
         left = next(each for each in (one, other) if each[1].get_extra_info("sockname")[1] != kept_port(gate))
         assert await ended(left)
         assert gate.count == 1
+
+
+async def until_cut(writer: asyncio.StreamWriter, piece: bytes, most: int) -> int:
+    """Send until the connection ends; return how many bytes were sent, `most` at most."""
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        while sent < most:
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+    return sent
+
+
+async def test_is_12_bytes_of_who_has_proven_nothing_and_that_come_to_nothing_are_bounded() -> None:
+    async with gated() as (gate, inner):
+        one = await dial(gate)
+        await until_cut(one[1], bytes(10_000), 10_000_000)
+        assert await ended(one)
+        assert len(inner.heard[0]) <= gates.NOTHING_BYTES_MAX
+        assert gate.count == 0
+
+
+async def test_is_12_a_request_that_is_whole_pays_for_the_bytes_before_it() -> None:
+    async with gated() as (gate, inner):
+        reader, writer = await dial(gate)
+        for asked in range(1, 6):
+            writer.write(bytes(100_000))
+            await reader.readexactly(100_000 if asked > 1 else 100_001)
+            gate.begins_answer(inner.peers[0])
+            gate.answered(inner.peers[0])
+        assert gate.count == 1
+
+
+async def test_is_10_messages_pay_for_the_bytes_of_a_stream_and_what_comes_to_nothing_adds_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(gates, "monotonic", lambda: now[0])
+    async with gated(bytes_max=1_000_000) as (gate, inner):
+        reader, writer = await dial(gate)
+        assert await reader.readexactly(1)
+        gate.proven(inner.peers[0], "w1")
+        for _ in range(20):
+            writer.write(bytes(400_000))
+            await reader.readexactly(400_000)
+            gate.came(inner.peers[0], 400_000)
+        assert gate.count == 1
+        for _ in range(2):
+            writer.write(bytes(400_000))
+            await reader.readexactly(400_000)
+            gate.came(inner.peers[0], 10)
+        assert (gate.count, gate.is_barred("w1")) == (1, False)
+        await until_cut(writer, bytes(100_000), 10_000_000)
+        await until(lambda: gate.count == 0)
+        assert (gate.is_barred("w1"), gate.is_barred("w2")) == (True, False)
+        now[0] += gates.BARRED_SECONDS
+        assert not gate.is_barred("w1")
+
+
+async def test_is_10_a_connection_whose_streams_are_over_has_proven_nothing_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "PROOF_SECONDS", 0.1)
+    async with gated() as (gate, inner):
+        one = await dial(gate)
+        assert await one[0].readexactly(1)
+        for _ in range(2):
+            gate.proven(inner.peers[0], "w1")
+        gate.unproven(inner.peers[0])
+        await asyncio.sleep(0)
+        assert gate.count == 1
+        gate.unproven(inner.peers[0])
+        assert await ended(one)
 
 
 def kept_port(gate: Gate) -> int:
@@ -149,7 +226,7 @@ async def test_is_13_whoever_comes_displaces_the_oldest_of_who_has_proven_nothin
     async with gated(connections=10, unproven=3) as (gate, inner):
         first = await dial(gate)
         await first[0].readexactly(1)
-        gate.proven(inner.peers[0])
+        gate.proven(inner.peers[0], "w1")
         silent = [await dial(gate, b"") for _ in range(3)]
         await until(lambda: gate.places.count == 3)
         honest = await dial(gate)
@@ -179,7 +256,7 @@ async def test_is_13_connections_are_bounded_in_all_and_some_are_kept_for_who_co
         for number in range(2):
             one = await dial(gate)
             await one[0].readexactly(1)
-            gate.proven(inner.peers[number])
+            gate.proven(inner.peers[number], "w1")
         assert await ended(await dial(gate))
         assert gate.count == 2
 
@@ -198,6 +275,20 @@ async def test_is_13_addresses_take_turns_so_that_who_floods_waits_for_himself(
         now += 0.5
         await until(lambda: any(b"honest" in each for each in inner.heard))
         assert len(inner.heard) == 7, "those who came before it are still waiting"
+
+
+async def test_is_12_in_a_crowd_of_addresses_the_latest_has_its_turn_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(gates, "monotonic", lambda: now)
+    async with gated(pace=4.0) as (gate, inner):
+        for number in range(5 + 9):
+            await dial(gate, source=f"127.0.1.{number + 1}")
+        await until(lambda: len(inner.heard) == 5 and len(gate._queues) == 9, "more wait than begin in two seconds")
+        await dial(gate, HELLO + b"honest", source="127.0.0.9")
+        await until(lambda: len(gate._queues) == 10)
+        now += 0.25
+        await until(lambda: any(b"honest" in each for each in inner.heard))
+        assert len(inner.heard) == 6, "those who came before it are still waiting"
 
 
 async def test_is_12_who_is_being_answered_is_not_displaced() -> None:
@@ -222,7 +313,7 @@ def test_is_13_there_are_no_more_connections_than_files_and_half_of_them_have_pr
 
 def test_is_13_the_soft_limit_of_files_is_raised_to_the_hard_one() -> None:
     program = (
-        "import resource as r; from gatelift_kube import descriptors as d;"
+        "import resource as r; from gatelift_kube.process import descriptors as d;"
         "r.setrlimit(r.RLIMIT_NOFILE, (128, 512)); print(d.raise_limit(), r.getrlimit(r.RLIMIT_NOFILE)[0])"
     )
     said = subprocess.run(  # noqa: S603 (our own interpreter)

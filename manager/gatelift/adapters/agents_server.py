@@ -83,7 +83,17 @@ GREETINGS_PER_SECOND = 400.0
 IDLE_MILLISECONDS = 60_000
 """A connection whose streams are over; an agent has one that lasts."""
 
-GATE = GateLimits(connections_max=CONNECTIONS_MAX, unproven_max=UNPROVEN_MAX, pace=GREETINGS_PER_SECOND)
+UNREAD_BYTES_MAX = MESSAGE_BYTES_MAX + 4 * limits.MEBIBYTE
+"""Of one connection: a message that is not whole yet, and twice what may be under way behind it."""
+
+BARRED = "bytes were sent of which nothing came, more than there may be: ask again in a minute"
+
+GATE = GateLimits(
+    connections_max=CONNECTIONS_MAX,
+    unproven_max=UNPROVEN_MAX,
+    pace=GREETINGS_PER_SECOND,
+    bytes_max=UNREAD_BYTES_MAX,
+)
 
 _OPTIONS = (
     ("grpc.max_connection_idle_ms", IDLE_MILLISECONDS),
@@ -91,6 +101,8 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", limits.MEBIBYTE),
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_concurrent_streams", STREAMS_PER_CLUSTER_MAX),
@@ -116,9 +128,10 @@ Called by a thread of gRPC's at each handshake: it must be quick and must not ch
 class _Stream:
     """One stream that is served: what waits to be written, what its certificate rests on."""
 
-    __slots__ = ("broken", "gate", "issuer", "not_after", "said", "why", "writer")
+    __slots__ = ("broken", "connection", "gate", "issuer", "not_after", "said", "why", "writer")
 
-    def __init__(self, not_after: dt.datetime, issuer: bytes) -> None:
+    def __init__(self, connection: str, not_after: dt.datetime, issuer: bytes) -> None:
+        self.connection = connection
         self.writer = FrameWriter(
             codec.encode_from_manager,
             codec.join_from_manager,
@@ -279,17 +292,22 @@ class AgentsServer:
         except (identity.IdentityError, authority.AuthorityError) as error:
             await self._turn_away(context, CloseReason.UNKNOWN_CLUSTER, str(error))
             return
-        self.gate.proven(context.peer())
+        if self.gate.is_barred(peer.cluster):
+            await self._let_wait(peer.cluster)
+            await self._turn_away(context, CloseReason.SHUTTING_DOWN, BARRED)
+            return
         if self._held[peer.cluster] >= STREAMS_PER_CLUSTER_MAX:
             await self._let_wait(peer.cluster)
             text = f"{STREAMS_PER_CLUSTER_MAX} streams of {peer.cluster} are open, no more are served; close the others"
             await self._turn_away(context, CloseReason.SHUTTING_DOWN, text)
             return
         self._held[peer.cluster] += 1
-        context.add_done_callback(lambda _: self._let_go(peer.cluster))
+        connection = context.peer()
+        self.gate.proven(connection, peer.cluster)
+        context.add_done_callback(lambda _: self._let_go(peer.cluster, connection))
         await self._turns.admitted(peer.cluster)
         stream_id = next(self._ids)
-        stream = self._streams[stream_id] = _Stream(peer.not_after, issuer)
+        stream = self._streams[stream_id] = _Stream(connection, peer.not_after, issuer)
         self._turns.opened(stream_id, peer.cluster)
         issued_at = (peer.not_before + authority.CLOCK_SKEW).timestamp()
         opened = StreamOpened(
@@ -321,7 +339,8 @@ class AgentsServer:
             if not self._waiting[cluster]:
                 del self._waiting[cluster]
 
-    def _let_go(self, cluster: str) -> None:
+    def _let_go(self, cluster: str, connection: str) -> None:
+        self.gate.unproven(connection)
         self._held[cluster] -= 1
         if not self._held[cluster]:
             del self._held[cluster]
@@ -340,6 +359,7 @@ class AgentsServer:
         """Post what comes, until the peer ends its side or the stream ends here."""
         try:
             async for data in requests:
+                self.gate.came(stream.connection, len(data))
                 async with self._turns.turn(stream_id, len(data)):
                     await self._take(stream_id, data, stream)
                 if stream_id not in self._streams:
@@ -398,8 +418,13 @@ class AgentsServer:
 
     async def _write(self, context: Any, stream: _Stream) -> None:
         """Write what waits, in order, until the end is reached or the peer takes too long."""
+
+        async def write(data: bytes) -> None:
+            await context.write(data)
+            self.gate.came(stream.connection, 0)
+
         try:
-            await stream.writer.run(context.write, WRITE_SECONDS_MAX)
+            await stream.writer.run(write, WRITE_SECONDS_MAX)
         except TimeoutError:
             stream.break_off(f"the agent does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s")
         except GRPC_ERRORS as error:

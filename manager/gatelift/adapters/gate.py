@@ -1,9 +1,11 @@
-"""Stands before a gRPC server on a port that anybody reaches: bounds connections, their time and their pace.
+"""Stands before a gRPC server on a port that anybody reaches: bounds connections, their bytes, time and pace.
 
 gRPC accepts by itself, gives each connection a hundred KiB before anything is proven, and has no hook for an address.
 So the gate accepts, waits for the first bytes, and passes all on to the server at a port of the loopback; TLS goes
-through untouched. The server tells by the port that it sees (`peer`) who has proven something. Who has not is displaced
-by whoever comes when all is taken (`places`). Neighbours: `agents_server`, `enrol_server`.
+through untouched. The server tells by the port that it sees (`peer`) who has proven something, and what has come of the
+bytes. Who has proven nothing is displaced by whoever comes when all is taken (`places`). Bytes that come to nothing are
+counted, since gRPC keeps a block of headers until it ends, seventeen times as large, and says nothing of it.
+Neighbours: `agents_server`, `enrol_server`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,21 @@ FIRST_BYTES_SECONDS = 3.0
 """From the connection to the first bytes of a TLS handshake: two round trips."""
 PROOF_SECONDS = 10.0
 """From the moment at which the server hears of it to what it calls a proof: a handshake, and a call with its body."""
+CROWD_SECONDS = 2.0
+"""When more addresses wait for a handshake than begin one in this time, the latest goes first: whoever has waited for
+longest would be displaced just before his turn, and nobody's wait would ever end well."""
 HANDSHAKE_BYTE = 0x16
 """Which every TLS handshake begins with; nothing else is served here."""
 FIRST_BYTES_MAX = 16 * 1024
 """Read before the server is dialled: more than a greeting has, and all that is kept of who waits for a turn."""
 PIECE_BYTES = 256 * 1024
 """Read at once; a peer that does not take its bytes is read for no further (64 KiB in the transport)."""
+NOTHING_BYTES_MAX = 128 * 1024
+"""Bytes of who has proven nothing, before anything has come of them: a handshake, headers, and a request of 64 KiB."""
+BARRED_SECONDS = 60.0
+"""For so long nobody is let in who has proven to be himself and sent more than there may be of which nothing came."""
+OVERHEAD_BYTES = 1024
+"""What one message costs beside itself, either way: records of TLS, frames, acknowledgements, windows."""
 TURNS_OF_AN_END = 3
 """Turns of the loop from the abort of a connection to its end at both sides."""
 DESCRIPTORS_EACH = 3
@@ -42,11 +53,15 @@ DESCRIPTORS_EACH = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLimits:
-    """`connections_max` in all, `unproven_max` of them without a proof; `pace`: handshakes begun a second, in all."""
+    """`connections_max` in all, `unproven_max` of them without a proof; `pace`: handshakes begun a second, in all.
+
+    `bytes_max`: those of which nothing has come yet, on one connection that has proven something.
+    """
 
     connections_max: int
     unproven_max: int
     pace: float
+    bytes_max: int = NOTHING_BYTES_MAX
 
     def within(self, descriptors: int) -> GateLimits:
         """Return the same with no more connections than there are files for; at most half of them are unproven."""
@@ -87,7 +102,7 @@ class _End(asyncio.BufferedProtocol):
         data = bytes(self.visit.gate.scratch[:nbytes])
         if not self.visit.passes:
             self.visit.began(data)
-        elif self.other.transport is not None:
+        elif self.other.transport is not None and (self is self.visit.inner or self.visit.owes(nbytes)):
             self.other.transport.write(data)
 
     def eof_received(self) -> bool:
@@ -132,6 +147,12 @@ class Visit:
         """Ends that write no more."""
         self.first = b""
         self.port = 0
+        self.who = ""
+        """Who has proven to be whom here."""
+        self.streams = 0
+        """What is served here by that proof."""
+        self.owed = 0
+        """Bytes of which nothing has come."""
         self._deadline: asyncio.TimerHandle | None = None
 
     def joined(self, end: _End) -> None:
@@ -160,6 +181,15 @@ class Visit:
             self.outer.transport.pause_reading()
         self.limit(0.0)
         self.gate.waits(self)
+
+    def owes(self, count: int) -> bool:
+        """Take that so many bytes go on to the server; False: nothing has come of too many, and it is cut."""
+        self.owed += count
+        most = self.gate.limits.bytes_max if self.streams else NOTHING_BYTES_MAX
+        if self.owed <= most:
+            return True
+        self.gate.overran(self, f"nothing came of {most} bytes")
+        return False
 
     def limit(self, seconds: float, why: str = "") -> None:
         """Cut this connection in so many seconds; 0: not at all."""
@@ -194,6 +224,7 @@ class Gate:
         self._inner_port = 0
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
+        self._barred: dict[str, float] = {}
         self._repetitions = Repetitions()
         self._log = structlog.get_logger("gatelift.gate")
         self.port = 0
@@ -243,18 +274,38 @@ class Gate:
         visit = self._of(peer)
         return visit.guest.address if visit is not None else ""
 
-    def proven(self, peer: str) -> None:
-        """Take that a connection has shown a certificate: it is displaced by nobody any more."""
+    def proven(self, peer: str, who: str) -> None:
+        """Take that a stream is served on a connection that has shown a certificate: nobody displaces it any more."""
         visit = self._of(peer)
         if visit is not None:
             visit.limit(0.0)
+            visit.who, visit.streams, visit.owed = who, visit.streams + 1, 0
             self.places.leave(visit.guest)
+
+    def is_barred(self, who: str) -> bool:
+        """Say whether somebody sent too much of which nothing came, a moment ago: he is not to be let in."""
+        return monotonic() < self._barred.get(who, 0.0)
+
+    def unproven(self, peer: str) -> None:
+        """Take that a stream is over: a connection without any has as long for the next as for the first."""
+        visit = self._of(peer)
+        if visit is not None:
+            visit.streams -= 1
+            if not visit.streams:
+                visit.limit(PROOF_SECONDS, "no further stream came")
+
+    def came(self, peer: str, count: int) -> None:
+        """Take that a message of so many bytes has come, or one was sent (0)."""
+        visit = self._of(peer)
+        if visit is not None:
+            visit.owed = max(0, visit.owed - count - OVERHEAD_BYTES)
 
     def begins_answer(self, peer: str) -> None:
         """Take that a request is whole: it is answered before anybody displaces it."""
         visit = self._of(peer)
         if visit is not None:
             visit.limit(0.0)
+            visit.owed = 0
             visit.guest.whole()
 
     def answered(self, peer: str) -> None:
@@ -287,6 +338,14 @@ class Gate:
         self.left(visit)
         self._told(visit.guest.address, why)
 
+    def overran(self, visit: Visit, why: str) -> None:
+        """End a connection of whose bytes nothing came; who has proven to be somebody is not let in for a while."""
+        now = monotonic()
+        self._barred = {who: until for who, until in self._barred.items() if until > now}
+        if visit.who:
+            self._barred[visit.who] = now + BARRED_SECONDS
+        self.cut(visit, why)
+
     def waits(self, visit: Visit) -> None:
         """Put a connection into the queue of its address for a handshake."""
         self._queues.setdefault(visit.guest.address, deque()).append(visit)
@@ -301,10 +360,12 @@ class Gate:
         """Begin handshakes at the pace of the port; addresses take turns, so that who floods waits for himself."""
         now = monotonic()
         while self._queues and now >= self._next_turn:
-            address, queue = self._queues.popitem(last=False)
+            crowded = len(self._queues) > self.limits.pace * CROWD_SECONDS
+            address, queue = self._queues.popitem(last=crowded)
             visit = queue.popleft()
             if queue:
                 self._queues[address] = queue
+                self._queues.move_to_end(address, last=not crowded)
             if visit.outer.transport is None or visit.outer.transport.is_closing():
                 continue
             self._next_turn = max(self._next_turn, now - 1.0) + 1 / self.limits.pace  # a second's worth at once
