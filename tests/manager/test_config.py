@@ -50,6 +50,11 @@ BAD = {
     ),
     "another kind": ("kind: Pod", "kind: must be 'Configuration' (found 'Pod')"),
     "a list instead of a mapping": ("- a", "holds a list, a mapping of settings is needed"),
+    "a tag of a whole number that is none (IS-7)": (
+        "d: !!int '0b'",
+        "a tag ('!!int', '!!float') that its value does not",
+    ),
+    "a tag of a number that is none (IS-7)": ("d: !!float 'x'", "does not fit; leave the tag out"),
     "broken YAML": ("a: [1", "is not YAML; mend the syntax there"),
     "an integer of 5,000 digits (IS-7)": (
         "clientConnection:\n  burst: " + "9" * 5000,

@@ -100,6 +100,9 @@ def parsed(text: str, where: str) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"{where}{line}: is not YAML; mend the syntax there") from error
+    except ValueError as error:
+        text = "has a tag ('!!int', '!!float') that its value does not fit; leave the tag out"
+        raise ConfigError(f"{where}: {text}") from error
     except RecursionError as error:
         raise ConfigError(f"{where}: is nested too deep for a configuration; mend the brackets there") from error
     if not isinstance(document, dict):
