@@ -12,7 +12,7 @@ import pytest
 from gatelift.adapters import peer_turns
 from gatelift.adapters.frame_slices import SLICE_MESSAGES
 from gatelift.adapters.peer_budget import CPU_BURST_SECONDS, PACE_WAIT_SECONDS_MAX
-from gatelift.core.api.events import FrameArrived, StreamViolated
+from gatelift.core.api.events import Event, FrameArrived, StreamViolated
 from gatelift.core.clusters.link_values import Reported
 from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.tasks import spawn
@@ -169,6 +169,50 @@ async def test_is_10_parts_do_not_have_more_items_together_than_one_frame(edge: 
     assert found.too_large
     assert f"at most {limits.FRAME_PARTS_MAX} items in its lists" in found.text
     assert len(edge.told(Reported, "w1")) < count
+
+
+async def test_is_10_of_a_frame_that_breaks_a_rule_no_more_is_taken_apart_whenever_its_stream_ends(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody closes the stream here, so what comes after the broken part would be seen."""
+    said: list[Event] = []
+
+    def noted(event: Event) -> None:
+        said.append(event)
+        edge.server.handled(event, 0.0)
+
+    async with raw(edge) as stream:
+        await stream.greet()
+        await until(lambda: edge.is_open("w1"))
+        monkeypatch.setattr(edge.server, "_post", noted)
+        report = ObjectReport(key=LIFTED.key, kind="Pod", name="p", uid="u", status=b'{"a":"' + b"x" * 40_000 + b'"}')
+        whole = codec.encode_from_agent(Frame(session=stream.session, sequence=1, messages=(report,) * 4))
+        await stream.write(whole.replace(b'{"a"', b'["a"', 1))
+        await stream.write(Frame(session=stream.session, sequence=5, control=(CreditGrant(credits=7),)))
+        await until(lambda: any(isinstance(each, FrameArrived) for each in said), "the next frame is read")
+    violated, arrived, *_ = said
+    assert isinstance(violated, StreamViolated)
+    assert isinstance(arrived, FrameArrived)
+    assert arrived.frame.control == (CreditGrant(credits=7),)
+
+
+async def test_a_stream_that_ends_between_two_slices_of_a_frame_says_no_more(edge: Edge) -> None:
+    async with raw(edge, cluster="w2") as other:
+        await other.greet()
+        async with raw(edge) as stream:
+            await stream.greet()
+            await until(lambda: edge.is_open("w1") and edge.is_open("w2"))
+            edge.tells_handled = False
+            await stream.write(Frame(session=stream.session, sequence=1, messages=(LIFTED,) * 200))
+            await until(lambda: len(edge.told(Reported, "w1")) == SLICE_MESSAGES, "one slice is through")
+        await until(edge.closed_streams)
+        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+            edge.server.handled(each, 0.0)
+        await other.write(Frame(session=other.session, sequence=1, messages=(LIFTED,)))
+        await until(lambda: edge.told(Reported, "w2"), "time for more has passed")
+    (closed,) = edge.closed_streams()
+    of_it = [each for each in edge.events if getattr(each, "stream_id", 0) == closed.stream_id]
+    assert of_it[-1] == closed
 
 
 async def test_is_10_to_look_through_the_fields_of_a_frame_costs_its_worker_though_it_is_dropped(

@@ -323,7 +323,7 @@ class AgentsServer:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
-                task.cancel()
+                task.cancel()  # it takes no further step: nothing of the stream is posted after its end
             self._streams.pop(stream_id, None)
             self._post(StreamClosed(stream_id=stream_id, text=stream.why))
 
@@ -362,8 +362,6 @@ class AgentsServer:
                 self.gate.came(stream.connection, len(data))
                 async with self._turns.turn(stream_id, len(data)):
                     await self._take(stream_id, data, stream)
-                if stream_id not in self._streams:
-                    return
         except GRPC_ERRORS as error:
             stream.break_off(f"stream broke: {type(error).__name__}")
         stream.break_off("the agent hung up")
@@ -382,8 +380,6 @@ class AgentsServer:
                 if not first:
                     await self._turns.paced(stream_id)
                 first = False
-                if stream_id not in self._streams:
-                    return  # its end is posted: nothing comes after that
                 event = events.popleft()
                 if isinstance(event, FrameArrived):
                     held = frame_slices.items(event.frame)
@@ -392,7 +388,7 @@ class AgentsServer:
                     event = event if items <= ITEMS_MAX else _violated(stream_id, _TOO_MANY)
                 await self._turns.until_handled(stream_id, functools.partial(self._post, event))
                 if isinstance(event, StreamViolated):
-                    return
+                    return  # whatever becomes of the stream: the rest of the frame would cost as much again
 
     async def _parts(self, stream_id: int, data: bytes, stream: _Stream) -> tuple[Decode, tuple[bytes, ...]]:
         """Return what is decoded of a frame, and how. To look through its fields costs its peer, too."""
