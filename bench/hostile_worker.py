@@ -6,7 +6,7 @@ is closed. The loads:
 
 - `finished`: seven Finished of 8,192 small objects, 3 MB: as many parts as a frame may have
 - `inventory`: chunks of an inventory that is complete, four of 4,096 placements a frame
-- `json`: two reports of 1.4 MB whose status is as many lists as a status may have
+- `json`: two reports of 1.4 MB whose status has as many names as one may have values
 - `counts`: 200 reports of the counts of 64 pod sets
 - `older`: frames of almost 4 MiB of a session that is over
 - `strays`: one report of a placement that nobody knows, a frame
@@ -28,6 +28,7 @@ from typing import Any
 import grpc
 import msgspec
 
+from bench.costly_statuses import SHAPES
 from bench.fake_agents import AgentIdentity
 from bench.processes import takes_what_is_left
 from gatelift_kube.process.tasks import spawn
@@ -53,7 +54,6 @@ from gatelift_wire.values.messages import (
 
 SERVICE = "gatelift.wire.v1.AgentService"
 KEY = PlacementKey("11111111-2222-3333-4444-555555555555", 1)
-STATUS_BYTES = 1_400_000
 RENEW_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
 """From the end of a stream to the next dial."""
@@ -91,8 +91,7 @@ def messages(load: str) -> tuple[Report, ...]:
             one = PodSetCounts(name="main", active=1, ready=1, succeeded=0, failed=0, terminating=0, remaining=0)
             return (CountsReport(key=KEY, pod_sets=(one,) * limits.POD_SETS_MAX, reclaimable=()),) * 200
         case "json":
-            lists = b",".join([b"[]"] * (limits.JSON_PARTS_MAX - 2))
-            text = b'{"a":[' + lists + b'],"b":"' + b"x" * (STATUS_BYTES - len(lists)) + b'"}'
+            text = SHAPES["long names"]()
             return (ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=text),) * 2
         case "older":
             text = b'{"a":"' + b"x" * (limits.STATUS_BYTES_MAX - 64) + b'"}'

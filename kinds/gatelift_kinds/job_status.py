@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_kinds import shown_status
 from gatelift_kinds.kind import ObjectEnd
-from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch, stop_mark
+from gatelift_kinds.patches import Json, encode, status_of, status_patch, stop_mark
 from gatelift_kube.objects.batch import Job
 from gatelift_wire.values.keys import PlacementKey
 
@@ -25,7 +25,7 @@ _NEVER_FALLING = ("succeeded", "failed")
 def shown(obj: Job, reported: bytes) -> Json:
     """Return what the user's Job may show of the reported status."""
     indexed = obj.spec.completion_mode == "Indexed"
-    return shown_status.of_job(decode(reported), (obj.spec.completions or 0) if indexed else 0)
+    return shown_status.of_job(reported, (obj.spec.completions or 0) if indexed else 0)
 
 
 def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:

@@ -193,7 +193,7 @@ class PodKind:
 
     def shown(self, obj: Pod, reported: bytes) -> bytes:
         """Return what is on the list, no address among it."""
-        return encode(shown_status.of_pod(decode(reported)))
+        return encode(shown_status.of_pod(reported))
 
     def mirror_patch(self, obj: Pod, raw: bytes, reported: bytes) -> bytes | None:
         """Return the patch that shows of the worker pod's status what is on the list, no address among it.
@@ -202,7 +202,7 @@ class PodKind:
         that no autoscaler of the management cluster takes it for a pod that lacks a node (MultiKueue N8).
         """
         old = status_of(raw)
-        new = shown_status.of_pod(decode(reported))
+        new = shown_status.of_pod(reported)
         conditions = pod_trouble.without(new.pop("conditions", []))
         if not self.lifted(obj) and not _scheduled(conditions):
             mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]

@@ -1,7 +1,8 @@
 """What of a worker's status its user's object shows: fields on a list, texts and lists of bounded length. Pure.
 
-All else is left out, above all addresses: Services of this cluster would send traffic to what a worker names there.
-Neighbours: `pod`, `job_status` make the patch.
+All else is left out, above all addresses: Services of this cluster would send traffic to what a worker names there. It
+is not even decoded: each part is JSON until it is known to be shown, so that a status costs no more than to skip its
+bytes a few times, whatever a worker fills it with. Neighbours: `pod`, `job_status` make the patch.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from gatelift_kinds.patches import Json
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.timestamps import is_time
+from gatelift_kube.values.unreadable import UNREADABLE
 
 CHARS_MAX = 64 * 1024
 """Of all texts of one status, but for lists of indexes: an honest one has a twentieth. What is beyond is left out."""
@@ -21,72 +25,135 @@ WORD_CHARS_MAX = 1024
 """Of a type, reason, name, image, time: the most that any of their rules allows."""
 ITEMS_MAX = 64
 """Of a list: conditions of an object, containers of a pod. An honest one has a tenth."""
+ITEM_BYTES_MAX = 128 * 1024
+"""Of one condition or container: an honest one has a tenth. Each level of what is longer would be gone through anew."""
 COUNT_MAX = 2**31 - 1
+COUNT_CHARS_MAX = len(str(-COUNT_MAX))
 INDEX_CHARS = len("100000,")
 """Of one index in a list of them: an Indexed Job has at most 100,000 completions."""
 
 
-class _Room:
-    """How many characters may still be shown."""
+ESCAPED_CHARS = len(r"\ud83d\ude00")
+"""The most that one character takes in JSON."""
+UTF_8_BYTES = 4
+"""The most that it takes as it is."""
 
-    def __init__(self) -> None:
+_ABSENT = msgspec.Raw()
+_Reader = Callable[[msgspec.Raw], Any]
+
+
+class _Room:
+    """How many characters may still be shown; `index_chars`: of each list of indexes."""
+
+    def __init__(self, index_chars: int = 0) -> None:
         self.left = CHARS_MAX
+        self.index_chars = index_chars
 
     def take(self, text: str) -> str:
         self.left -= len(text)
         return text
 
 
-_Part = Callable[[Any, _Room], Any]
-"""Returns what is shown of a value, None where nothing is."""
+_Part = Callable[[msgspec.Raw, _Room], Any]
+"""Returns what is shown of a value, which is JSON or absent; None where nothing is."""
 
 
-def _text(value: Any, room: _Room) -> str | None:
-    if not isinstance(value, str) or not room.left:
-        return None
-    return room.take(plain(value, min(TEXT_CHARS_MAX, room.left), lines=True))
+def _reader(of: Any) -> _Reader:
+    """Return what reads JSON of a type; None for another one."""
+    decode = msgspec.json.Decoder(of).decode
+
+    def read(value: msgspec.Raw) -> Any:
+        try:
+            return decode(value) if value else None
+        except UNREADABLE:
+            return None
+
+    return read
 
 
-def _word(value: Any, room: _Room) -> str | None:
+_read_text = _reader(str | None)
+_read_flag = _reader(bool | None)
+_read_count = _reader(int | None)
+_read_list = _reader(list[msgspec.Raw] | None)
+
+
+def _text(value: msgspec.Raw, room: _Room) -> str | None:
+    longest = min(TEXT_CHARS_MAX, room.left)
+    found = _read_text(_beginning(value, ESCAPED_CHARS * (longest + 1))) if room.left else None
+    return None if found is None else room.take(plain(found, longest, lines=True))
+
+
+def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
+    """Return a text of at most so many bytes of JSON as it is, of a longer one the beginning.
+
+    It is cut between two characters, where it is a text: before its last escape or the one before, of which there are
+    two for a character; else between two of UTF-8.
+    """
+    if len(value) <= longest:
+        return value
+    begins = bytes(memoryview(value)[:longest])
+    last = begins.rfind(b"\\", longest - ESCAPED_CHARS)
+    escapes = (last, begins.rfind(b"\\", 0, last)) if last >= 0 else ()
+    cuts = (msgspec.Raw(begins[:end] + b'"') for end in (*escapes, *range(longest, longest - UTF_8_BYTES, -1)))
+    return next((cut for cut in cuts if _read_text(cut) is not None), value)
+
+
+def _word(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a word that is one: it names something, so it is shown whole or not at all."""
-    if not isinstance(value, str) or len(value) > min(WORD_CHARS_MAX, room.left) or plain(value) != value:
+    longest = min(WORD_CHARS_MAX, room.left)
+    found = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
+    if found is None or len(found) > longest or plain(found) != found:
         return None
-    return room.take(value)
+    return room.take(found)
 
 
-def _time(value: Any, room: _Room) -> str | None:
+def _time(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a time that is one: for another the API server would refuse the whole object, in its own words."""
-    return _word(value, room) if isinstance(value, str) and is_time(value) else None
+    found = _word(value, room)
+    return found if found is not None and is_time(found) else None
 
 
-def _flag(value: Any, _room: _Room) -> bool | None:
-    return value if isinstance(value, bool) else None
+def _indexes(value: msgspec.Raw, room: _Room) -> str | None:
+    """Return a list of indexes whole, where it is one and no longer than there can be indexes."""
+    found = _read_text(value) if len(value) <= room.index_chars + len('""') else None
+    return None if found is None or found.strip("0123456789,-") else found
 
 
-def _count(value: Any, _room: _Room) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and -COUNT_MAX - 1 <= value <= COUNT_MAX else None
+def _flag(value: msgspec.Raw, _room: _Room) -> bool | None:
+    found: bool | None = _read_flag(value)
+    return found
+
+
+def _count(value: msgspec.Raw, _room: _Room) -> int | None:
+    found: int | None = _read_count(value) if len(value) <= COUNT_CHARS_MAX else None
+    return found if found is not None and -COUNT_MAX - 1 <= found <= COUNT_MAX else None
 
 
 def _object(fields: Mapping[str, _Part], needed: str = "") -> _Part:
-    def part(value: Any, room: _Room) -> Json | None:
-        if not isinstance(value, dict):
+    read = _reader(msgspec.defstruct("_Fields", [(name, msgspec.Raw, _ABSENT) for name in fields]) | None)
+    parts = tuple(fields.items())
+
+    def part(value: msgspec.Raw, room: _Room) -> Json | None:
+        found = read(value)
+        if found is None:
             return None
         shown = {}
-        for name, of_field in fields.items():
-            found = of_field(value.get(name), room)
-            if found is not None:
-                shown[name] = found
+        for name, of_field in parts:
+            said = getattr(found, name)
+            one = of_field(said, room) if said else None
+            if one is not None:
+                shown[name] = one
         return shown if not needed or needed in shown else None
 
     return part
 
 
 def _list(item: _Part) -> _Part:
-    def part(value: Any, room: _Room) -> list[Any] | None:
-        if not isinstance(value, list):
+    def part(value: msgspec.Raw, room: _Room) -> list[Any] | None:
+        found = _read_list(value)
+        if found is None:
             return None
-        shown = (item(one, room) for one in value[:ITEMS_MAX])
+        shown = (item(one, room) for one in found[:ITEMS_MAX] if len(one) <= ITEM_BYTES_MAX)
         return [one for one in shown if one is not None]
 
     return part
@@ -95,7 +162,7 @@ def _list(item: _Part) -> _Part:
 def _last_of_each_type(part: _Part) -> _Part:
     """Keep one condition of each type, the last: readers look at the first, and an honest status has no second."""
 
-    def of(value: Any, room: _Room) -> list[Any] | None:
+    def of(value: msgspec.Raw, room: _Room) -> list[Any] | None:
         found = part(value, room)
         return None if found is None else list({one["type"]: one for one in found}.values())
 
@@ -163,26 +230,25 @@ _POD = _object(
     }
 )
 _COUNTS = ("active", "ready", "terminating", "succeeded", "failed")
-_INDEXES = ("completedIndexes", "failedIndexes")
 _JOB = _object(
-    {**dict.fromkeys(_COUNTS, _count), "startTime": _time, "completionTime": _time, "conditions": _CONDITIONS}
+    {
+        **dict.fromkeys(_COUNTS, _count),
+        "startTime": _time,
+        "completionTime": _time,
+        "conditions": _CONDITIONS,
+        "completedIndexes": _indexes,
+        "failedIndexes": _indexes,
+    }
 )
 
 
-def of_pod(reported: Json) -> Json:
-    """Return what a user's pod shows of its worker pod's status."""
-    shown: Json = _POD(reported, _Room()) or {}
+def of_pod(reported: bytes) -> Json:
+    """Return what a user's pod shows of its worker pod's status (JSON); nothing of what is none."""
+    shown: Json = _POD(msgspec.Raw(reported), _Room()) or {}
     return shown
 
 
-def of_job(reported: Json, completions: int) -> Json:
-    """Return what a user's Job shows of its worker Job's status; `completions`: of an Indexed Job, else 0.
-
-    Lists of indexes are shown whole, where they are ones and no longer than that many indexes can be.
-    """
-    shown: Json = _JOB(reported, _Room()) or {}
-    for name in _INDEXES:
-        value = reported.get(name)
-        if isinstance(value, str) and len(value) <= completions * INDEX_CHARS and not value.strip("0123456789,-"):
-            shown[name] = value
+def of_job(reported: bytes, completions: int) -> Json:
+    """Return what a user's Job shows of its worker Job's status; `completions`: of an Indexed Job, else 0."""
+    shown: Json = _JOB(msgspec.Raw(reported), _Room(completions * INDEX_CHARS)) or {}
     return shown

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.costly_statuses import LIMIT_MS
+from bench.hostile_worker import LOADS, messages
+
+from gatelift_wire.encoding import codec
+from gatelift_wire.values.messages import Frame
 
 ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 240.0
@@ -35,3 +40,20 @@ def test_the_bench_of_isolation_has_a_hostile_worker_that_is_taken_seriously() -
     hostile = figures["finished"]["with"][0]["hostile"]
     assert hostile["frames"] > 0
     assert hostile["closed"] == 0, hostile["reasons"]
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_what_the_hostile_worker_sends_is_legal(load: str) -> None:
+    """What is not is refused for its form, and costs nobody anything: the bench would measure that."""
+    frame = Frame(session=1, sequence=1, messages=messages(load))
+    assert codec.decode_from_agent(codec.encode_from_agent(frame)) == frame
+
+
+@pytest.mark.timeout(300)
+def test_is_10_no_legal_status_holds_the_core_or_the_interpreter_for_long() -> None:
+    """Of CPU, so that neighbours do not count; five times what it is to be, for machines that are slower.
+
+    The symptom: 32,768 fractions 400 ms in the core, as many numbers of 40 digits 40 ms in one call of the decoding.
+    """
+    for shape, figures in run("costly_statuses", "--rounds", "1").items():
+        assert max(figures["handle_ms"], figures["call_ms"]) < 5 * LIMIT_MS, (shape, figures)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 
+from gatelift.core.told import mirror
 from gatelift_kinds import shown_status
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kube.values.plain_text import plain
 from support.manager.kind_objects import Json, a_job, a_pod, job, merged, pod, raw
 
 ADDRESSES: Json = {
@@ -50,9 +53,9 @@ def test_is_21_of_two_conditions_of_one_type_the_last_is_shown(last: str) -> Non
 def test_is_21_what_is_no_time_is_not_shown(no_time: str) -> None:
     """The API server would refuse the whole object for it."""
     reported = {"phase": "Running", "startTime": no_time, "conditions": [{**READY[1], "lastTransitionTime": no_time}]}
-    shown = shown_status.of_pod(reported)
+    shown = shown_status.of_pod(raw(reported))
     assert shown == {"phase": "Running", "conditions": [READY[1]]}
-    assert shown_status.of_pod({"startTime": "2026-11-21T04:15:00.5+01:00"}) != {}
+    assert shown_status.of_pod(raw({"startTime": "2026-11-21T04:15:00.5+01:00"})) != {}
 
 
 def test_is_21_an_address_that_was_shown_before_is_taken_back() -> None:
@@ -71,7 +74,7 @@ def test_is_21_what_people_look_at_is_shown() -> None:
         "finishedAt": "2026-01-01T00:00:00Z",
     }
     container = {"name": "c", "ready": False, "restartCount": 2, "image": "i", "state": {"terminated": ended}}
-    shown = shown_status.of_pod({"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]})
+    shown = shown_status.of_pod(raw({"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]}))
     ended["message"] = "line one\nline two\ufffd[2J"
     assert shown == {"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]}
 
@@ -99,8 +102,8 @@ CONTAINER = {"name": "c", **dict.fromkeys(("image", "imageID", "containerID"), "
 def test_is_21_texts_and_lists_are_bounded(status: Json) -> None:
     """The symptom: a message of 1.4 MB was stored."""
     most = 2 * shown_status.CHARS_MAX
-    assert len(json.dumps(shown_status.of_pod(status))) < most
-    assert len(json.dumps(shown_status.of_job(status, completions=5))) < most
+    assert len(json.dumps(shown_status.of_pod(raw(status)))) < most
+    assert len(json.dumps(shown_status.of_job(raw(status), completions=5))) < most
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_is_21_texts_and_lists_are_bounded(status: Json) -> None:
     ],
 )
 def test_is_21_what_is_none_of_its_kind_is_left_out(said: Json, shown: Json) -> None:
-    assert shown_status.of_pod(said) == shown
+    assert shown_status.of_pod(raw(said)) == shown
 
 
 @pytest.mark.parametrize(
@@ -144,3 +147,36 @@ def test_is_21_a_list_of_indexes_is_shown_whole_where_it_can_be_one(spec: Json, 
     body = JOB_KIND.mirror_patch(job(user), raw(user), raw({"active": 1, "completedIndexes": indexes}))
     assert body is not None
     assert merged(user, body)["status"].get("completedIndexes") == shown
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(b'"a":1e999', id="a number that is none"),
+        pytest.param(b'"a":' + b"9" * 5000, id="a number without an end"),
+        pytest.param(b'"conditions":7,"containerStatuses":{"name":"c"}', id="parts of other kinds"),
+    ],
+)
+def test_is_10_what_is_not_shown_is_not_read_and_keeps_nothing_from_being_shown(other: bytes) -> None:
+    """The symptom: a status of 32,768 fractions held the loop of all clusters for 400 ms, one of lists for 80."""
+    reported = b'{"phase":"Running",' + other + b"}"
+    assert shown_status.of_pod(reported) == {"phase": "Running"}
+    assert shown_status.of_job(reported, completions=1) == {}
+    assert mirror.unreadable(b"{" + other.replace(b'"conditions":7,', b"") + b"}") == ""
+
+
+def test_is_10_a_condition_or_container_beyond_all_length_is_left_out() -> None:
+    long = {"name": "c", "state": {"waiting": {"message": "m" * shown_status.ITEM_BYTES_MAX}}}
+    shown = shown_status.of_pod(raw({"containerStatuses": [long, CONTAINER]}))
+    assert shown == {"containerStatuses": [CONTAINER]}
+
+
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "as it is"])
+@pytest.mark.parametrize("seed", range(30))
+def test_is_21_of_a_long_text_the_beginning_is_shown_as_if_all_of_it_were_read(seed: int, ascii_only: bool) -> None:
+    """Wherever it is cut in JSON: within an escape, a pair of them, a character of several bytes, among backslashes."""
+    rng = random.Random(seed)  # noqa: S311 (a case by its number)
+    characters = rng.sample(["a", "\\", '"', "é", "漢", "😀", "\n", "\x1b", "/"], rng.randint(1, 9))
+    text = "".join(rng.choices(characters, k=rng.choice((4000, 4096, 4097, 9000, 50_000, 60_000))))
+    shown = shown_status.of_pod(json.dumps({"message": text}, ensure_ascii=ascii_only).encode())
+    assert shown == {"message": plain(text, shown_status.TEXT_CHARS_MAX, lines=True)}

@@ -8,6 +8,8 @@ from gatelift.cli import render
 from gatelift.core import texts
 from gatelift.core.told import mirror
 from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
+from gatelift_wire.values.messages import ObjectReport
+from support.manager.world import THE_POD, a_running_pod
 
 ESCAPE = "\x1b]0;owned\x07\r\nforged line\u202e"
 
@@ -42,3 +44,13 @@ def test_hd_97_what_a_kubelet_or_controller_says_can(status: bytes) -> None:
 
 def test_hd_97_a_status_that_is_nested_too_deep_cannot_be_shown() -> None:
     assert mirror.unreadable(b'{"x":' + b"[" * 5000) != ""
+
+
+def test_is_2_an_empty_status_of_what_runs_shows_nothing_and_sets_nothing_aside() -> None:
+    """The symptom: its user's object was left as it was, and tried again and again, with a line each in the log."""
+    world, agent = a_running_pod()
+    shown = world.find("Pod")["status"]
+    agent.say(ObjectReport(key=agent.commits[-1], kind="Pod", name=THE_POD.key.name, uid="u", status=b""))
+    world.advance(5.0)
+    assert world.find("Pod")["status"] == shown
+    assert not [each.text for each in world.notes if "DecodeError" in each.text]

@@ -13,6 +13,7 @@ from gatelift_wire.values.limits import (
     JSON_PARTS_MAX,
     NESTING_MAX,
     OBJECTS_MAX,
+    STATUS_DIGITS_MAX,
     STATUS_LOOKED_AT_BYTES,
     STATUS_VALUES_MAX,
 )
@@ -96,6 +97,10 @@ def test_is_10_a_status_that_takes_long_to_read_is_a_violation(many: bytes, what
     """Its reader is the event loop of all clusters: one of a megabyte of small values held it for 80 ms."""
     with pytest.raises(TooLarge, match=what):
         check(many)
+
+
+def test_is_10_as_many_values_of_as_many_digits_as_there_may_be_travel() -> None:
+    check(b'{"a":[' + b",".join([b"7" * STATUS_DIGITS_MAX] * STATUS_VALUES_MAX) + b"]}")
 
 
 def test_is_10_commas_digits_and_quotes_in_texts_are_no_values() -> None:

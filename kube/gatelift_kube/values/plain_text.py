@@ -21,12 +21,17 @@ def plain(text: str, most: int = SHOWN_CHARS_MAX, *, lines: bool = False) -> str
     """
     if len(text) > most:
         text = _cut(text, max(0, most - len(_CUT))) + _CUT[:most]
-    if text.isascii() and text.isprintable():
-        return text
     kept = "\t\n" if lines else ""
-    return "".join(
-        each if each in kept else " " if each in "\t\n\r" else each if _is_seen(each) else "\ufffd" for each in text
-    )
+    if (text.replace("\n", "").replace("\t", "") if lines else text).isprintable():
+        return text  # has nothing that is unseen, whatever its writing
+    shown = {each: each if each in kept else _shown(each) for each in set(text)}
+    return "".join(map(shown.__getitem__, text))
+
+
+def _shown(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    return character if _is_seen(character) else "\ufffd"
 
 
 def ending(text: str, most: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
@@ -123,15 +122,19 @@ def _raw(longest: int) -> Rule:
     return rule
 
 
+class _Object(msgspec.Struct):
+    """Any JSON object: it is gone through, and nothing of it is made."""
+
+
 def _json_object(longest: int) -> Rule:
     size_rule = _raw(longest)
-    decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+    decode = msgspec.json.Decoder(_Object).decode
 
     def rule(value: bytes) -> int:
         weight = size_rule(value)
         if value:
             try:
-                str(value, "utf-8")  # the decoder looks at no text that it leaves raw
+                str(value, "utf-8")  # the decoder looks at no text that it skips
                 decode(value)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise WireViolation("", f"must be empty or a JSON object ({error})") from None
@@ -151,14 +154,16 @@ def _status(longest: int) -> Rule:
             outside = _outside_of_texts(value) if few else b""
             if not few or outside.count(b",") > limits.STATUS_VALUES_MAX:
                 raise TooLarge("", f"must have at most {limits.STATUS_VALUES_MAX} values")
-            if _LONG_NUMBER.search(outside):
+            if _LONG_NUMBER in outside.translate(_DIGITS_ALIKE):
                 raise TooLarge("", f"must have no number of more than {limits.STATUS_DIGITS_MAX} digits")
         return whole(value)
 
     return rule
 
 
-_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (limits.STATUS_DIGITS_MAX + 1))
+_DIGITS_ALIKE = bytes.maketrans(b"0123456789", b"0" * 10)
+_LONG_NUMBER = b"0" * (limits.STATUS_DIGITS_MAX + 1)
+"""Looked for as text, in linear time: a pattern begins anew at each digit, which took 50 ms of one call."""
 
 
 def _outside_of_texts(value: bytes) -> bytes:

@@ -29,7 +29,7 @@ NAME_CHARS_MAX = 40
 """Of what stands in their place, in a note."""
 
 
-class _Condition(msgspec.Struct, frozen=True):
+class _Condition(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
     status: str = ""
 
@@ -60,7 +60,7 @@ class _Object(msgspec.Struct, frozen=True):
 
 
 class _Readable(msgspec.Struct, frozen=True):
-    """The fields that a mirror computes with; everything else is passed on and judged by the API server."""
+    """The fields that a mirror computes with. All else is skipped: what is shown of it is read when it is shown."""
 
     phase: str = ""
     active: int = 0
@@ -70,6 +70,7 @@ class _Readable(msgspec.Struct, frozen=True):
     conditions: tuple[_Condition, ...] | None = None
 
 
+_READABLE = msgspec.json.Decoder(_Readable)
 _STATUS = msgspec.json.Decoder(_Status)
 _OBJECT = msgspec.json.Decoder(_Object)
 
@@ -79,7 +80,7 @@ def unreadable(status: bytes) -> str:
     if not status:
         return ""
     try:
-        found = msgspec.convert(msgspec.json.decode(status), _Readable)
+        found = _READABLE.decode(status)
     except UNREADABLE as error:
         return str(error)
     counts = {"active": found.active, "ready": found.ready, "succeeded": found.succeeded, "failed": found.failed}
@@ -95,13 +96,15 @@ def unreadable(status: bytes) -> str:
 def is_shown(owner: Owner, attempt: Attempt) -> bool:
     """Say whether the user's object shows what its cluster reported last."""
     report = attempt.reports.get(owner.object.metadata.name)
-    return report is not None and owner.kind.mirror_patch(owner.object, owner.raw, report.status) is None
+    if report is None or not report.status:
+        return report is not None  # there is nothing to show
+    return owner.kind.mirror_patch(owner.object, owner.raw, report.status) is None
 
 
 def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
     """Write the reported status to the user's object if it is due; else see that it is looked at when it is."""
     report = attempt.reports.get(owner.object.metadata.name)
-    if report is None or (report.gone and not report.status):
+    if report is None or not report.status:
         return
     body = owner.kind.mirror_patch(owner.object, owner.raw, report.status)
     if body is None:
