@@ -7,6 +7,7 @@ place where times leave the core. Nothing is decided here. Neighbour: `machine` 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from gatelift.core import texts
@@ -136,24 +137,9 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
         _owner(core, victim, texts.PREEMPTED, decision.event)
     by = core.knowledge.workloads.get(decision.preemptor)
     queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
-    happened = Happened.PREEMPTED
-    core.command(
-        Transition(
-            level="info",
-            text=f"preempted: {decision.message}",
-            workload=str(attempt.workload),
-            epoch=attempt.epoch,
-            cluster=attempt.cluster,
-            fields=(
-                ("transition", happened.value),
-                ("preempting_cluster_queue", queue),
-                ("reason", decision.reason),
-            ),
-            happened=happened,
-            cluster_queue=queue,
-            reason=decision.reason,
-        )
-    )
+    said = (("preempting_cluster_queue", queue), ("reason", decision.reason))
+    line = _transition(attempt, Happened.PREEMPTED, f"preempted: {decision.message}", queue, said)
+    core.command(replace(line, reason=decision.reason))
 
 
 def waits(core: Core, decision: Inadmissible) -> None:
@@ -250,18 +236,11 @@ def _note(
     queue, rank = queue_of(core, known, attempt), ref.name if ref is not None else ""
     about = (("cluster_queue", queue), ("queue", known.spec.queue_name), ("priority_class", rank), ("uid", attempt.uid))
     lasted = tuple((span.value, f"{value:.3f}") for span, value in seconds.items())
-    fields = (("transition", happened.value), *about, *lasted, *_said(happened, why))
+    line = _transition(attempt, happened, text, queue, (*about, *lasted, *_said(happened, why)))
     why = why or _Why()
     core.command(
-        Transition(
-            level="info",
-            text=text,
-            workload=str(attempt.workload),
-            epoch=attempt.epoch,
-            cluster=attempt.cluster,
-            fields=fields,
-            happened=happened,
-            cluster_queue=queue,
+        replace(
+            line,
             local_queue=known.spec.queue_name,
             priority_class=rank,
             reason=why.reason,
@@ -269,6 +248,22 @@ def _note(
             is_first=why.is_first,
             seconds=seconds,
         )
+    )
+
+
+def _transition(
+    attempt: Attempt, happened: Happened, text: str, queue: str, said: tuple[tuple[str, str], ...]
+) -> Transition:
+    """Return the line of what has happened to an attempt; `queue`: the one that metrics count it at."""
+    return Transition(
+        level="info",
+        text=text,
+        workload=str(attempt.workload),
+        epoch=attempt.epoch,
+        cluster=attempt.cluster,
+        fields=(("transition", happened.value), *said),
+        happened=happened,
+        cluster_queue=queue,
     )
 
 
