@@ -381,6 +381,8 @@ class State:
         everything = bool(self.settings.fair_sharing)  # shares are of all flavors and resources together
         kept = self.kept(root)
         for queue, _, room in self.members.get(root, ()):
+            if queue.pending.watches.nobody():
+                continue
             concerned = everything or not queue.cells.isdisjoint(cells)
             woken = concerned and queue.pending.release_anything(band)
             if queue.pending.release(cells, room, kept, band=band) or woken:
@@ -429,6 +431,8 @@ class State:
     def note_said(self, entry: Entry) -> None:
         """Note whether what is said of an entry may grow old."""
         said = entry.want or entry.told
+        if said is None and not entry.said_in:
+            return  # nearly all
         if said is not None and grows_old(said):
             self.stale.note(entry, self._root_of(entry))
         elif entry.said_in:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
 from gatelift_admission.entries.ordering import condition, queue_timestamp, unix_seconds
@@ -20,8 +19,9 @@ VictimKey = tuple[int, float, str]
 """(priority, minus the time of reservation, UID): lower goes first."""
 
 
-class Hold(NamedTuple):
-    """What one workload holds, as it stands in the index."""
+@dataclass(slots=True, eq=False, init=False)
+class Hold:
+    """What one workload holds, as it stands in the index. Nobody changes it."""
 
     queue: str
     key: VictimKey
@@ -31,6 +31,27 @@ class Hold(NamedTuple):
     usage: Usage
     cells: Collection[Cell]
     """Every cell that was granted, also where nothing of it is used: Kueue asks for flavors, not for amounts."""
+
+    def __init__(self, entry: Entry, *, by_creation: bool, boost: bool) -> None:
+        """Read what an entry is charged now."""
+        workload, at = entry.workload, entry.reserved_at
+        reserved = condition(workload, "QuotaReserved") if entry.phase is not Phase.ASSUMED else None
+        if reserved is not None and reserved.status == "True":
+            at = unix_seconds(reserved.last_transition_time)
+        self.queue = entry.charged_queue
+        self.key = (effective_priority(workload, boost=boost), -at, entry.uid)
+        self.evicted = entry.evicted or entry.phase not in RESERVING
+        self.timestamp = queue_timestamp(workload, by_creation=by_creation)
+        self.usage, self.cells = entry.charged, entry.grant.cells
+
+    def counts_as(self, other: Hold) -> bool:
+        """Say whether both are the same holding, of the same priority and as far on its way out."""
+        return (
+            self.queue == other.queue
+            and self.key[0] == other.key[0]
+            and self.evicted is other.evicted
+            and (self.usage is other.usage or self.usage == other.usage)
+        )
 
 
 @dataclass(slots=True)
@@ -80,13 +101,23 @@ class Holders:
             if old is not None:
                 self._remove(entry.uid, old)
             return False
-        new = _hold(entry, by_creation=self.by_creation, boost=self.priority_boost)
-        if old == new:
+        new = Hold(entry, by_creation=self.by_creation, boost=self.priority_boost)
+        if old is not None and old.counts_as(new):
+            if old.key != new.key:
+                self._move(old, new)
+            self.holds[entry.uid] = new
             return False
         if old is not None:
             self._remove(entry.uid, old)
         self._add(entry, new)
-        return old is not None and (old.key[0], old.evicted) != (new.key[0], new.evicted)
+        return old is not None and (old.key[0] != new.key[0] or old.evicted is not new.evicted)
+
+    def _move(self, old: Hold, new: Hold) -> None:
+        """Let somebody stand elsewhere in the order: only the time of its reservation is another one."""
+        known = self.queues[old.queue]
+        keys = known.leaving if old.evicted else known.running
+        del keys[bisect_left(keys, old.key)]
+        insort(keys, new.key)
 
     def _add(self, entry: Entry, hold: Hold) -> None:
         self.holds[entry.uid] = hold
@@ -122,18 +153,3 @@ class Holders:
                 del total[cell]
         if not total:
             del by_priority[hold.key[0]]
-
-
-def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
-    at = entry.reserved_at
-    reserved = condition(entry.workload, "QuotaReserved") if entry.phase is not Phase.ASSUMED else None
-    if reserved is not None and reserved.status == "True":
-        at = unix_seconds(reserved.last_transition_time)
-    return Hold(
-        queue=entry.charged_queue,
-        key=(effective_priority(entry.workload, boost=boost), -at, entry.uid),
-        evicted=entry.evicted or entry.phase not in RESERVING,
-        timestamp=queue_timestamp(entry.workload, by_creation=by_creation),
-        usage=entry.charged,
-        cells=entry.grant.cells,
-    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gatelift_admission.demand.requests import pod_requests, reclaimable_counts
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, Cell, Usage
+from gatelift_admission.values.model import Amounts, Cell, Usage, cell_of
 from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.kueue import Admission, Workload
 
@@ -28,8 +28,11 @@ class GrantedPodSet:
     def cells(self, count: int) -> Usage:
         """Return the usage of `count` of the granted pods (`usage // granted * count`, Kueue's integer rule)."""
         if count >= self.count:
-            return {(flavor, name): self.usage.get(name, 0) for name, flavor in self.flavors.items()}
-        return {(flavor, name): self.usage.get(name, 0) // self.count * count for name, flavor in self.flavors.items()}
+            return {cell_of(flavor, name): self.usage.get(name, 0) for name, flavor in self.flavors.items()}
+        return {
+            cell_of(flavor, name): self.usage.get(name, 0) // self.count * count
+            for name, flavor in self.flavors.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class Grant:
     def of(cls, written: Admission, pod_sets: tuple[GrantedPodSet, ...]) -> Grant:
         """Return what these pod sets make together."""
         usage = usage_of(pod_sets, {one.name: one.count for one in pod_sets})
-        granted = frozenset((flavor, name) for one in pod_sets for name, flavor in one.flavors.items())
+        granted = frozenset(cell_of(flavor, name) for one in pod_sets for name, flavor in one.flavors.items())
         whole = len(granted) == len(usage)
         return cls(written=written, pod_sets=pod_sets, usage=usage, cells=usage if whole else granted)
 

@@ -8,7 +8,7 @@ reservation that is still on its way (ASSUMED). Neighbours: `state` holds the en
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
@@ -44,7 +44,7 @@ RESERVING = (Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED)
 """A tuple, not a set: members of an enumeration are found by identity, and hashing one costs more than three looks."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, init=False)
 class Entry:
     """A Workload in the engine. Only `state`, `pending`, `ledger` and `cycle` change it."""
 
@@ -53,71 +53,88 @@ class Entry:
     workload: Workload
     local_queue: ObjectKey
     """The LocalQueue it was submitted to."""
-    phase: Phase = Phase.PENDING
-    priority: int = 0
-    timestamp: float = 0.0
-    pod_sets: tuple[PodSetRequest, ...] = ()
-    shape: Shape = ()
-    obstacle: str = ""
+    phase: Phase
+    priority: int
+    timestamp: float
+    pod_sets: tuple[PodSetRequest, ...]
+    shape: Shape
+    obstacle: str
     """Why no cycle can admit it, whatever the quota."""
-    grant: Grant = NOTHING
-    evicted: bool = False
+    grant: Grant
+    evicted: bool
     """Holds quota and is on its way out: its object says so, or a cycle has just decided it."""
-    preempted: bool = False
+    preempted: bool
     """A cycle has decided so for somebody who waits: what it gives back is no event from outside."""
-    came_back: bool = False
+    came_back: bool
     """It has stopped after a preemption and is not queued again yet: that is no event from outside either."""
-    preempted_of: tuple[int, int] | None = None
+    preempted_of: tuple[int, int] | None
     """What had happened from outside (`State.outside_of`) when it was preempted last: once in one state is enough."""
-    reserved_at: float = 0.0
+    reserved_at: float
     """Unix time of the reservation, as long as the object does not show it."""
-    charged: Usage = field(default_factory=dict)
-    charged_queue: str = ""
-    charged_local: ObjectKey | None = None
-    counted: Phase | None = None
-    held_counts: dict[str, int] | None = None
+    charged: Usage
+    charged_queue: str
+    charged_local: ObjectKey | None
+    counted: Phase | None
+    held_counts: dict[str, int] | None
     """Pods per pod set that the ledger still charges, once it has spoken; None: what the object says."""
-    runs: bool = False
+    runs: bool
     """Something of it runs whether its object shows a reservation or not: where it shows none, it is a ghost."""
-    runs_in: str = ""
+    runs_in: str
     """In which ClusterQueue that is charged, as somebody remembers; "" for what its LocalQueue says."""
-    ghost: bool = False
+    ghost: bool
     """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
-    blocked: bool = False
-    faulty: bool = False
+    blocked: bool
+    faulty: bool
     """It raised an exception as it was looked at, and is set aside (`faults`)."""
-    backoff_until: float | None = None
-    queue: str = ""
+    backoff_until: float | None
+    queue: str
     """The ClusterQueue in whose pending set this is, empty if in none."""
-    queued_local: ObjectKey | None = None
-    ticket: int = 0
+    queued_local: ObjectKey | None
+    ticket: int
     """Raised at each change of place, which makes older places in heaps void."""
-    cursor: Cursor = ()
-    cursor_of: tuple[int, int, int] = (0, 0, 0)
+    cursor: Cursor
+    cursor_of: tuple[int, int, int]
     """When the cursor was set: build of the tree, generation of the queue's holders, round of the tree."""
-    lost: bool = False
+    lost: bool
     """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
-    reserves: bool = False
+    reserves: bool
     """Somewhere in the search for flavors others only stood in its way: it may keep room for itself."""
-    cursors: list[Cursor] = field(default_factory=list)
+    cursors: list[Cursor]
     """Where the search for flavors was continued since it began at the first; none is tried twice in one state."""
-    cursors_of: tuple[int, int] | None = None
+    cursors_of: tuple[int, int] | None
     """State of the tree for which `cursors` holds: what was in vain before a change need not be so after it."""
-    searched: tuple[int, int] | None = None
+    searched: tuple[int, int] | None
     """State of the tree in which all its flavors were gone through in vain; once is enough."""
-    restarted: tuple[int, int] | None = None
+    restarted: tuple[int, int] | None
     """State of the tree in which it began at the first flavor again after it had lost; once is enough."""
-    spares: tuple[tuple[dict[str, int], int], ...] = ()
+    spares: tuple[tuple[dict[str, int], int], ...]
     """Who was let in, by UID, in each round that it lost, or after which it goes on to its next flavors; and how many
     of them count. It does not preempt them: they would win again as soon as they have stopped."""
-    spares_of: tuple[int, int] = (0, 0)
+    spares_of: tuple[int, int]
     """What had happened from outside by then (`State.outside_of`); once more has, it spares nobody."""
-    told: tuple[str, str] | None = None
-    want: tuple[str, str] | None = None
-    said_in: str = ""
+    told: tuple[str, str] | None
+    want: tuple[str, str] | None
+    said_in: str
     """Root of the tree among whose texts (`stale`) that of this one is, "" for none."""
-    asked: tuple[str, str] | None = None
+    asked: tuple[str, str] | None
     """The eviction asked for last, so that it is asked for once."""
+
+    def __init__(self, uid: str, key: ObjectKey, workload: Workload, local_queue: ObjectKey) -> None:
+        """Begin with what an object says, and nothing else known of it."""
+        self.uid, self.key, self.workload, self.local_queue = uid, key, workload, local_queue
+        self.phase = Phase.PENDING
+        self.priority = self.ticket = 0
+        self.timestamp = self.reserved_at = 0.0
+        self.pod_sets = self.shape = self.cursor = self.spares = ()
+        self.obstacle = self.charged_queue = self.runs_in = self.queue = self.said_in = ""
+        self.grant = NOTHING
+        self.evicted = self.preempted = self.came_back = False
+        self.runs = self.ghost = self.blocked = self.faulty = self.lost = self.reserves = False
+        self.charged, self.cursors = {}, []
+        self.charged_local = self.queued_local = self.counted = self.held_counts = self.backoff_until = None
+        self.preempted_of = self.cursors_of = self.searched = self.restarted = None
+        self.cursor_of, self.spares_of = (0, 0, 0), (0, 0)
+        self.told = self.want = self.asked = None
 
     def search_anew(self) -> None:
         """Let the next search for flavors begin at the first."""

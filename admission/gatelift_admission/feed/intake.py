@@ -6,8 +6,6 @@ Level-triggered: only the newest object counts, and a lost or repeated event cha
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase, backoff_unix, phase_of
@@ -66,7 +64,10 @@ def _hear(state: State, entry: Entry) -> None:
 
 def _older(new: Workload, known: Workload) -> bool:
     """Return whether `new` is an older version of the same object; versions that are not numbers count as newer."""
-    left, right = whole(new.metadata.resource_version), whole(known.metadata.resource_version)
+    after, before = new.metadata.resource_version, known.metadata.resource_version
+    if len(after) == len(before) and after >= before:
+        return False  # of equal length, numbers and texts have one order; nearly all are
+    left, right = whole(after), whole(before)
     return left is not None and right is not None and left < right
 
 
@@ -98,9 +99,10 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
 
 
 def _read_grant(entry: Entry) -> None:
-    # A quantity that is broken: somebody changed a written reservation, and what was charged before stays charged.
-    with suppress(QuantityError):
+    try:
         entry.grant = grants.read(entry.workload, entry.grant)
+    except QuantityError:
+        return  # somebody changed a written reservation, and what was charged before stays charged
 
 
 def _leave(state: State, entry: Entry) -> None:

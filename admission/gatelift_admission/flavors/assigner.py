@@ -17,7 +17,7 @@ from gatelift_admission import texts
 from gatelift_admission.flavors.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage
+from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage, cell_of
 from gatelift_kube.objects.kueue import ClusterQueueSpec, FlavorFungibility, ResourceFlavor
 
 Cursor = tuple[dict[str, int], ...]
@@ -214,7 +214,7 @@ def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor =
             result.borrowing = max(result.borrowing, assigned.level)
             result.needs = result.needs.union(assigned.short)
             for resource, flavor in assigned.flavors.items():
-                cell = (flavor, resource)
+                cell = cell_of(flavor, resource)
                 result.usage[cell] = amounts.add(result.usage.get(cell, 0), assigned.requests[resource])
         if result.mode is Mode.NO_FIT:
             break
@@ -408,7 +408,7 @@ class _Search:
         short: list[Cell] = []
         exceeds = False
         for resource, request in self.wanted.items():
-            cell = (flavor, resource)
+            cell = cell_of(flavor, resource)
             assumed = self.assumed.get(cell, 0)
             value = amounts.add(assumed, request)
             free = tree.free(node, cell)

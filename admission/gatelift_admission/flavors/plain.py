@@ -14,7 +14,7 @@ from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Mark
 from gatelift_admission.flavors.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage
+from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage, cell_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _steps(market: Market, index: int, pod_set: PodSetRequest, requests: Amounts
         served.update(wanted)
         needs = []
         for name in wanted:
-            cell = (group.flavors[0], name)
+            cell = cell_of(group.flavors[0], name)
             usage[cell] = amounts.add(usage.get(cell, 0), requests[name])
             needs.append((cell, usage[cell]))
         found.append(Step(index, group.flavors[0], wanted, tuple(needs)))

@@ -16,7 +16,7 @@ from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE
 from gatelift_admission.quota.tree import NodeSpec, Quota
 from gatelift_admission.values.amounts import QuantityError, nano, parse
-from gatelift_admission.values.model import Cell
+from gatelift_admission.values.model import Cell, cell_of
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     ClusterQueue,
@@ -89,7 +89,7 @@ def is_stopped(policy: str | None) -> bool:
 def quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
     """Return the quota cells of resource groups. Raises `amounts.QuantityError` on a malformed quantity."""
     return {
-        (flavor.name, one.name): Quota(
+        cell_of(flavor.name, one.name): Quota(
             nominal=parse(one.nominal_quota, one.name),
             borrowing=None if one.borrowing_limit is None else parse(one.borrowing_limit, one.name),
             lending=None if one.lending_limit is None else parse(one.lending_limit, one.name),

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from gatelift_admission.values.amounts import UNLIMITED, add, sub
 from gatelift_admission.values.model import Cell, Usage
 
+_Steps = tuple[tuple[Usage, int, int, int | None], ...]
+"""From the root down: usage, quota of the subtree less what is local (at the root: all of it), local quota, limit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
@@ -52,6 +55,12 @@ class Node:
     """What is charged to a cohort itself (`hold`); part of `usage`."""
     height: int = 0
     weight: int = 10**9
+    known: dict[Cell, int] = field(default_factory=dict)
+    """Answers of `available` since usage changed last."""
+    known_of: int = -1
+    """What the tree had seen for which they hold."""
+    steps: dict[Cell, _Steps] = field(default_factory=dict)
+    potentials: dict[Cell, int] = field(default_factory=dict)
 
     def nominal(self, cell: Cell) -> int:
         """Return the node's own nominal quota of `cell`, 0 where it has none."""
@@ -78,12 +87,10 @@ class Tree:
     """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
 
     __slots__ = (
-        "_known",
         "_lendable",
         "_log",
         "_marks",
-        "_potentials",
-        "_steps",
+        "_seen",
         "changes",
         "cohorts",
         "cyclic",
@@ -111,10 +118,8 @@ class Tree:
             self._join(self.queues[name], parent)
         self.cyclic: frozenset[str] = self._cut_cycles()
         self.members: dict[str, list[Node]] = {}
-        self._known: dict[tuple[Node, Cell], int] = {}
-        """Answers of `available` since the last change of usage."""
-        self._steps: dict[tuple[Node, Cell], _Steps] = {}
-        self._potentials: dict[tuple[Node, Cell], int] = {}
+        self._seen = 0
+        """Raised by each change of usage: what nodes know of what is available is void then."""
         self._lendable: dict[Node, dict[str, int]] = {}
         self._log: list[tuple[Usage, Cell, int]] = []
         self._marks = 0
@@ -160,16 +165,21 @@ class Tree:
 
     def available(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`; below zero after over-admission."""
-        key = (node, cell)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._available(node, cell)
-        return found
+        found = node.known.get(cell) if node.known_of == self._seen else None
+        return self._available(node, cell) if found is None else found
 
     def _available(self, node: Node, cell: Cell) -> int:
-        steps = self._steps.get((node, cell))
+        """Work out what is available, and let the node know."""
+        if node.known_of != self._seen:
+            node.known_of = self._seen
+            node.known.clear()
+        found = node.known[cell] = self._summed(node, cell)
+        return found
+
+    def _summed(self, node: Node, cell: Cell) -> int:
+        steps = node.steps.get(cell)
         if steps is None:
-            steps = self._steps[node, cell] = _steps(node, cell)
+            steps = node.steps[cell] = _steps(node, cell)
         if not steps:
             return self._saturating(node, cell)
         usage, whole, _, _ = steps[0]
@@ -202,18 +212,16 @@ class Tree:
 
     def free(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`, at least 0."""
-        key = (node, cell)
-        found = self._known.get(key)
+        found = node.known.get(cell) if node.known_of == self._seen else None
         if found is None:
-            found = self._known[key] = self._available(node, cell)
+            found = self._available(node, cell)
         return found if found > 0 else 0  # noqa: FURB136 - the hottest line, and max() costs more than all of it
 
     def potential(self, node: Node, cell: Cell) -> int:
         """Return the most the node could ever have of `cell`, with everything else idle."""
-        key = (node, cell)
-        found = self._potentials.get(key)
+        found = node.potentials.get(cell)
         if found is None:
-            found = self._potentials[key] = self._potential(node, cell)
+            found = node.potentials[cell] = self._potential(node, cell)
         return found
 
     def _potential(self, node: Node, cell: Cell) -> int:
@@ -287,7 +295,7 @@ class Tree:
                 if local:
                     rest = sub(rest, max(0, sub(local, used)))
                 at = at.parent
-        self._known.clear()
+        self._seen += 1
 
     def remove_usage(self, node: Node, usage: Usage) -> None:
         """Take back what `add_usage` charged; any order of charges and releases gives the same tree."""
@@ -300,7 +308,7 @@ class Tree:
                 local = at.local.get(cell, 0)
                 rest = min(rest, sub(used, local)) if local else used if used < rest else rest  # noqa: FURB136 - hot
                 at = at.parent
-        self._known.clear()
+        self._seen += 1
 
     def hold(self, cohort: Node, usage: Usage) -> None:
         """Charge to a cohort itself what none of its queues is charged, as long as the tree stands."""
@@ -312,7 +320,7 @@ class Tree:
         """Count `amount` more, or less, at the node alone; whoever does so takes it back and calls `recount`."""
         used = node.usage.get(cell, 0)
         self._set(node.usage, cell, used, used + amount)
-        self._known.clear()
+        self._seen += 1
 
     def recount(self, node: Node, cell: Cell) -> None:
         """Count anew what the ancestors of a node use of `cell`: what their children use beyond their local quota."""
@@ -321,7 +329,7 @@ class Tree:
             beyond = (max(0, sub(one.usage.get(cell, 0), one.local.get(cell, 0))) for one in at.children)
             self._set(at.usage, cell, at.usage.get(cell, 0), sum(beyond) + at.held.get(cell, 0))
             at = at.parent
-        self._known.clear()
+        self._seen += 1
 
     def _set(self, usage: Usage, cell: Cell, before: int, value: int) -> None:
         if self._marks:
@@ -348,13 +356,11 @@ class Tree:
             else:
                 usage.pop(cell, None)
         self._marks -= 1
-        self._known.clear()
+        self._seen += 1
 
 
 _PLAIN_MAX = 2**58
 """Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
-_Steps = tuple[tuple[Usage, int, int, int | None], ...]
-"""From the root down: usage, quota of the subtree less what is local (at the root: all of it), local quota, limit."""
 
 
 def _steps(node: Node, cell: Cell) -> _Steps:

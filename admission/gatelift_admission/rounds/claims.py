@@ -7,7 +7,7 @@ given back at the end; victims count as gone when an entry is asked whether it f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gatelift_admission.flavors.assigner import Assignment
 from gatelift_admission.preemption.candidates import Target
@@ -16,14 +16,18 @@ from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Cell, Usage
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, init=False)
 class Claims:
     """The promises of one round."""
 
-    victims: dict[str, Target] = field(default_factory=dict)
-    kept: list[tuple[Node, Usage]] = field(default_factory=list)
-    lowered: list[tuple[Node, Cell, int]] = field(default_factory=list)
+    victims: dict[str, Target]
+    kept: list[tuple[Node, Usage]]
+    lowered: list[tuple[Node, Cell, int]]
     """Room below zero, of queues that use more than their limits let them since these were lowered."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.victims, self.kept, self.lowered = {}, [], []
 
     def overlap(self, targets: Iterable[Target]) -> bool:
         """Return whether somebody of `targets` was claimed already."""

@@ -15,7 +15,7 @@ BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, init=False)
 class Nominee:
     """A head and what was found for it; `ticket` tells whether it still stands where it stood."""
 
@@ -23,11 +23,15 @@ class Nominee:
     ticket: int
     queue: QueueModel
     plan: Plan
-    patient: bool = False
+    patient: bool
     """It waits for others to end by themselves, and nothing has changed about that: the plan is the one before."""
 
+    def __init__(self, entry: Entry, ticket: int, queue: QueueModel, plan: Plan, *, patient: bool = False) -> None:
+        """Take what was found for a head."""
+        self.entry, self.ticket, self.queue, self.plan, self.patient = entry, ticket, queue, plan, patient
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False, init=False)
 class AdmissionRound:
     """One pass over the heads of one tree, possibly spread over several calls."""
 
@@ -36,22 +40,30 @@ class AdmissionRound:
     version: int
     releases: int
     heads: list[tuple[Entry, int, QueueModel]]
-    nominees: list[Nominee] = field(default_factory=list)
-    ordered: bool = False
-    claims: Claims = field(default_factory=Claims)
-    lost: list[QueueModel] = field(default_factory=list)
-    repeated: bool = False
+    nominees: list[Nominee]
+    ordered: bool
+    claims: Claims
+    lost: list[QueueModel]
+    repeated: bool
     """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
-    progress: bool = False
-    parked: bool = False
+    progress: bool
+    parked: bool
     """Somebody was parked in it, who was evaluated without the room that it keeps."""
-    thinned: bool = False
+    thinned: bool
     """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
-    anew: bool = False
+    anew: bool
     """A StrictFIFO head begins at its first flavor again, once for each state of the tree: losers have another turn."""
-    admitted: dict[str, int] = field(default_factory=dict)
+    admitted: dict[str, int]
     """Who was admitted in it, and after how many others: nobody else of the round can preempt them, as Kueue's snapshot
     does not have them."""
+
+    def __init__(
+        self, root: str, built: int, version: int, releases: int, heads: list[tuple[Entry, int, QueueModel]]
+    ) -> None:
+        """Begin with the heads of a tree, which has been built, changed and released so often."""
+        self.root, self.built, self.version, self.releases, self.heads = root, built, version, releases, heads
+        self.nominees, self.lost, self.admitted, self.claims = [], [], {}, Claims()
+        self.ordered = self.repeated = self.progress = self.parked = self.thinned = self.anew = False
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ leave the engine. Amounts are ints as `amounts` defines them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gatelift_admission.values.transformations import Transformation
@@ -16,9 +17,17 @@ from gatelift_kube.values.resources import ObjectKey
 
 Cell = tuple[str, str]
 """(flavor, resource): the unit in which quota is counted."""
+CELLS_MAX = 4096
+"""Cells that are one object each: more than a management cluster has flavors times resources."""
 Amounts = dict[str, int]
 """Resource name to amount."""
 Usage = dict[Cell, int]
+
+
+@lru_cache(maxsize=CELLS_MAX)
+def cell_of(flavor: str, resource: str) -> Cell:
+    """Return a cell, the same object each time: a dict finds that without comparing names."""
+    return flavor, resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +71,11 @@ class Reserve(NamedTuple):
     event: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inadmissible:
+class Inadmissible(NamedTuple):
     """QuotaReserved=False with this reason and message; sent only when one of both differs from what was told last.
 
-    `numbers_only`: just figures inside the message changed, so the write may wait and be merged with the next.
+    `numbers_only`: just figures inside the message changed, so the write may wait and be merged with the next. A tuple,
+    too: nearly each that waits is told so.
     """
 
     uid: str

@@ -123,7 +123,7 @@ def _idle(node: Node, cell: Cell, gifts: Iterable[Gift], lowest: int, since: flo
     return max(0, min(given, node.nominal(cell) - node.usage.get(cell, 0))) if given else 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, init=False)
 class Kept:
     """What is kept from one queue now."""
 
@@ -131,6 +131,10 @@ class Kept:
     root: str
     since: float
     """Nothing that was given back before is kept any more."""
+
+    def __init__(self, keeping: Keeping, root: str, since: float) -> None:
+        """Look at what is kept in the tree of `root`."""
+        self.keeping, self.root, self.since = keeping, root, since
 
     @property
     def anything(self) -> bool:

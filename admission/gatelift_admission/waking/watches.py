@@ -58,6 +58,10 @@ class Watches:
         """Return how many watches are kept, void ones included."""
         return len(self._eager) + sum(len(watches) for watches in self._by_key.values())
 
+    def nobody(self) -> bool:
+        """Return whether nobody watches for anything."""
+        return not self._eager and not self._by_key
+
     def clear(self) -> None:
         """Forget all."""
         self._by_key.clear()
@@ -137,14 +141,19 @@ class Watches:
             return self._release_best(key, watches, room)
         found: list[PendingClass] = []
         others: list[_Item] = []
-        while watches and room.covers(cell, priority or 0, watches[0][0]):
+        covered = least  # what is there for that much is there for less
+        while watches:
+            need = watches[0][0]
+            if need > covered and not room.covers(cell, priority or 0, need):
+                break
+            covered = need
             item = heapq.heappop(watches)
             watch = item[2]
             if watch.owner.park != watch.park or not watch.owner.members:
                 continue
             if band is not None and kept is not None and not _in_turn(band, watch, room, kept):
                 others.append(item)
-            elif self._settle(watch, room):
+            elif len(watch.option) == 1 or self._settle(watch, room):
                 found.append(watch.owner)
         for item in others:
             heapq.heappush(watches, item)
