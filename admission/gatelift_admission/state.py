@@ -292,9 +292,13 @@ class State:
         if entry.phase not in RESERVING:
             entry.came_back = preempted
             entry.evicted = entry.preempted = False
-        now = entry.charged_queue, entry.charged
-        usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
-        if now != (root_of, before):
+        usage: Usage = {}
+        moved = entry.charged_queue != root_of
+        if entry.charged is not before:
+            now = entry.charged_queue, entry.charged
+            usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
+            moved = moved or entry.charged != before
+        if moved:
             if self.settings.text_refresh > 0:
                 self._grow_old(root_of, entry.charged_queue)
             if self._off_the_tree(entry, root_of):

@@ -65,16 +65,17 @@ class Ledger:
         counted = entry.phase if entry.phase in RESERVING else None
         queue = entry.grant.queue if due or counted is not None else ""
         before, before_queue = entry.charged, entry.charged_queue
-        if due == before and queue == before_queue and counted == entry.counted:
+        same = queue == before_queue and (due is before or due == before)
+        if same and counted is entry.counted:
             return []
-        if due == before and queue == before_queue and entry.charged_local == entry.local_queue:
+        if same and entry.charged_local == entry.local_queue:
             self._recount(entry, counted)
             return []
         self._count(entry, -1)
         entry.charged, entry.charged_queue, entry.charged_local = due, queue, entry.local_queue
         entry.counted = counted
         self._count(entry, 1)
-        if due == before and queue == before_queue:
+        if same:
             return []
         self._into_tree(before_queue, before, queue, due)
         return [cell for cell, amount in before.items() if queue != before_queue or due.get(cell, 0) < amount]

@@ -24,7 +24,7 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     uid = workload.metadata.uid
     entry = state.entries.get(uid)
     if entry is None:
-        entry = state.entries[uid] = _new_entry(workload)
+        entry = state.entries[uid] = _new_entry(state, workload)
     elif _older(workload, entry.workload):
         return
     else:
@@ -41,9 +41,11 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     state.review[uid] = entry
 
 
-def _new_entry(workload: Workload) -> Entry:
+def _new_entry(state: State, workload: Workload) -> Entry:
     key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
-    entry = Entry(workload.metadata.uid, key, workload, ObjectKey(key.namespace, workload.spec.queue_name))
+    local = ObjectKey(key.namespace, workload.spec.queue_name)
+    known = state.local_queues.get(local)  # one object for all: a dict finds that without comparing names
+    entry = Entry(workload.metadata.uid, key, workload, local if known is None else known.key)
     entry.told = _said(workload)
     return entry
 
@@ -65,8 +67,9 @@ def _hear(state: State, entry: Entry) -> None:
 def _older(new: Workload, known: Workload) -> bool:
     """Return whether `new` is an older version of the same object; versions that are not numbers count as newer."""
     after, before = new.metadata.resource_version, known.metadata.resource_version
-    if len(after) == len(before) and after >= before:
-        return False  # of equal length, numbers and texts have one order; nearly all are
+    longer = len(after) - len(before)
+    if (longer == 0 and after >= before) or (longer > 0 and after[0] != "0"):
+        return False  # nearly all: no need to read numbers
     left, right = whole(after), whole(before)
     return left is not None and right is not None and left < right
 

@@ -37,8 +37,8 @@ def plan_of(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
         return None
     if state.ensure().fits(state.node(queue.name), known.plan.assignment.usage):
         return None
-    targets = tuple(one for one in known.plan.targets if one.entry.uid in state.holders.holds)
-    return known.plan._replace(targets=targets) if targets else None
+    left = known.plan.of_those_left(state.holders.holds)
+    return left if left.targets else None
 
 
 def end(state: State) -> None:

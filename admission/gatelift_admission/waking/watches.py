@@ -120,12 +120,18 @@ class Watches:
         found: list[PendingClass] = []
         if not self._by_key:
             return found
-        for key in list(self._by_key) if room.preempts else [(cell, None) for cell in cells]:
-            watches = self._by_key.get(key)
+        for key, watches in self._concerned(cells, room):
             turn = band is None or key[1] is None or band.has(key[1])
             if watches and turn and (wake or key not in self.stirred):
                 found += self._release(key, watches, room, kept, wake=wake, band=band)
         return found
+
+    def _concerned(self, cells: Collection[Cell], room: Room) -> list[tuple[WatchKey, list[_Item]]]:
+        """Return the watches that more room in `cells` may concern."""
+        if room.preempts:
+            return list(self._by_key.items())
+        keys: list[WatchKey] = [(cell, None) for cell in cells]
+        return [(key, self._by_key[key]) for key in keys if key in self._by_key]
 
     def _release(
         self, key: WatchKey, watches: list[_Item], room: Room, kept: Kept | None, *, wake: bool, band: Band | None
