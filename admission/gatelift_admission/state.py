@@ -347,7 +347,8 @@ class State:
 
     def kept(self, root: str) -> Kept:
         """Return what is kept in a tree now."""
-        return Kept(self.wakes.keeping, root, self.wakes.since(root, self.now, self.settings))
+        wakes = self.wakes
+        return Kept(wakes.keeping, root, wakes.since(root, self.now, self.settings), wakes.turns_below(root))
 
     def period(self, root: str) -> float:
         """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""

@@ -19,7 +19,7 @@ from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell
-from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
+from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_free, any_left
 from gatelift_admission.waking.keeping import Kept
 from gatelift_admission.waking.timing import Band
 from gatelift_admission.waking.watches import Watches
@@ -124,6 +124,7 @@ class PendingQueue:
         if one is None or one.members.pop(entry.uid, None) is None:
             return
         entry.ticket = 0
+        one.deferred = False
         if not one.members:
             one.park += 1
             del self.classes[entry.shape]
@@ -182,6 +183,7 @@ class PendingQueue:
     def lost(self, entry: Entry) -> None:
         """Record that the head lost to another entry: it stays where it is."""
         self.loser = entry
+        self.classes[entry.shape].deferred = False
         if self.blocked is entry:
             self.unblock()
 
@@ -190,7 +192,7 @@ class PendingQueue:
         self.loser = None
         one = self.classes[entry.shape]
         one.park += 1
-        one.options = ()
+        one.options, one.deferred = (), False
         self.watches.anything(one)
         self.sticky = entry
         self._block(entry, reserves=True)
@@ -221,6 +223,7 @@ class PendingQueue:
             self._block(entry, reserves=one.reserves)
             return one
         one.parked = True
+        one.deferred = False
         reason = assignment.reason
         if one.bypass_reason != reason:
             one.bypass_reason = reason
@@ -243,6 +246,10 @@ class PendingQueue:
                     return None
                 continue
             one = self.classes[entry.shape]
+            if self._defers(entry, one, room, kept):
+                one.deferred = True
+                self._sleep(one)
+                continue
             held, one.held = one.held, ()
             if held and self.loser is not entry and not kept.leaves(held, room, one.priority, within=within):
                 one.held = held
@@ -267,6 +274,16 @@ class PendingQueue:
                 self._block(entry, reserves=one.reserves or self.reserves(entry, room))
             else:
                 one.parked = True
+
+    def _defers(self, entry: Entry, one: PendingClass, room: Room, kept: Kept) -> bool:
+        """Return whether a class that is awake waits for its turn, since somebody asleep goes before it and fits.
+
+        It came, or stood behind the head, while what came free was offered to nobody yet. Who others left for does not
+        wait, as in Kueue, nor who has lost and is evaluated again.
+        """
+        if one.deferred or self.strict or len(self.classes) < 2 or one.priority >= kept.turns_below:
+            return False
+        return entry is not self.sticky and entry is not self.loser and self._passes_over(one, room, leaving=False)
 
     def _stir(self, room: Room) -> bool:
         """Wake those who were left asleep behind the best of their cell; True if there was somebody."""
@@ -326,8 +343,11 @@ class PendingQueue:
                 self.watches.anything(one)
         return wake and bool(covered)
 
-    def _passes_over(self, one: PendingClass, room: Room) -> bool:
-        """Return whether somebody asleep who may fit is worth more than a class, or as much and came earlier."""
+    def _passes_over(self, one: PendingClass, room: Room, *, leaving: bool = True) -> bool:
+        """Return whether somebody asleep who may fit is worth more than a class, or as much and came earlier.
+
+        Unless `leaving`, only who fits though nobody leaves.
+        """
         head = one.head()
         for other in self.classes.values():
             if not other.parked or other.priority < one.priority or other is one:
@@ -337,7 +357,9 @@ class PendingQueue:
                 first is None or head is None or (first.timestamp, first.uid) > (head.timestamp, head.uid)
             ):
                 continue
-            if not other.options or any_covered(other, room):
+            if leaving and (not other.options or any_covered(other, room)):
+                return True
+            if not leaving and any_free(other, room):
                 return True
         return False
 

@@ -97,6 +97,8 @@ class PendingClass:
     """What its members need where they have no choice of flavors."""
     built: int = 0
     """The build of the tree for which `demand` was worked out."""
+    deferred: bool = False
+    """It was awake, and waits for a turn since somebody asleep goes before it; not again before it was looked at."""
     offered: int = 0
     """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
 
@@ -155,6 +157,23 @@ def any_left(one: PendingClass, room: Room, kept: Kept, *, within: bool) -> bool
         if kept.leaves(option, room, one.priority, within=within):
             return True
     return False
+
+
+def any_free(one: PendingClass, room: Room) -> bool:
+    """Return whether one of the options of a class is there and nobody need leave; so may be what nobody knows."""
+    if not one.options:
+        return not one.held or _free(one.held, room)
+    for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
+        if _free(option, room):
+            return True
+    return False
+
+
+def _free(option: Option, room: Room) -> bool:
+    for cell, need in option:  # noqa: SIM110 - a generator costs more than what it asks
+        if need > room.free(cell):
+            return False
+    return True
 
 
 def any_covered(one: PendingClass, room: Room) -> bool:

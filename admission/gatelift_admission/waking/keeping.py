@@ -131,10 +131,12 @@ class Kept:
     root: str
     since: float
     """Nothing that was given back before is kept any more."""
+    turns_below: float
+    """Priorities below this have a turn to come in which they are offered what came free."""
 
-    def __init__(self, keeping: Keeping, root: str, since: float) -> None:
+    def __init__(self, keeping: Keeping, root: str, since: float, turns_below: float) -> None:
         """Look at what is kept in the tree of `root`."""
-        self.keeping, self.root, self.since = keeping, root, since
+        self.keeping, self.root, self.since, self.turns_below = keeping, root, since, turns_below
 
     @property
     def anything(self) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from math import inf
 
 from gatelift_admission.quota.tree import Node
 from gatelift_admission.values.model import Cell, EngineSettings, Usage
@@ -182,6 +183,15 @@ class Wakes:
         """Return whether it is the turn of those who stay within the quota of their queue."""
         turns = self.turns.get(root)
         return turns is not None and turns.within
+
+    def turns_below(self, root: str) -> float:
+        """Return below which priority all have a turn to come, those who borrow as well."""
+        if root in self.freed:
+            return inf
+        turns = self.turns.get(root)
+        if turns is None or turns.floor is not None:
+            return -inf
+        return inf if turns.within or turns.below is None else float(turns.below)
 
     def turn(self, root: str, waiting: Collection[int]) -> tuple[Band, set[Cell]] | None:
         """Take the next turn of a tree in which workloads of these priorities wait; None: all had theirs."""

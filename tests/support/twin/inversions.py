@@ -1,20 +1,20 @@
 """Who was let in before somebody of the same queue who is worth more and would have fitted, over random instances.
 
-Neighbour: `settling` plays with the shipped turns; with a period of 0 the engine wakes all at once, as Kueue.
+With a period of 0 the engine wakes all at once, as Kueue. Once two ways have parted, what one does says little of the
+other: so each moment that has an inversion is played again, the same way up to it, and then as Kueue would go on.
+Neighbour: `settling` plays with the shipped turns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
-from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.values.model import Decision, EngineSettings, Reserve
-from support.twin.admission_cases import STRATEGIES, Case
-from support.twin.feed import START
+from gatelift_admission.values.model import Decision, Reserve
+from support.twin.admission_cases import Case
 from support.twin.instances import instance
 from support.twin.settling import Settling
 
@@ -48,30 +48,28 @@ def crowded(seed: int) -> Case:
 class Turns(Settling):
     """One instance; notes inversions each time that everything is at rest."""
 
-    at_once: bool = False
-    """Wake all at once, as Kueue."""
+    at_once_from: int | None = None
+    """From which coming to rest on all are woken at once, as in Kueue; the first is 1."""
+    rests: int = 0
     recent: list[str] = field(default_factory=list)
     """Who was let in since everything was at rest last."""
-    inversions: set[tuple[str, str]] = field(default_factory=set)
-    """Who waits, and who was let in before it."""
-
-    def __post_init__(self) -> None:
-        """Decide as the manager does, or as Kueue."""
-        Settling.__post_init__(self)
-        if self.at_once:
-            fair = STRATEGIES[self.case["fair"]] if "fair" in self.case else ()
-            self.fast = Engine(EngineSettings(fair_sharing=fair))
-            self.fast.wall_clock(START, START)
+    inversions: set[tuple[int, str, str]] = field(default_factory=set)
+    """At which coming to rest, who waits, and who was let in before it."""
 
     def rest(self) -> None:
         """Let everything come to rest, and look who was let in."""
+        self.rests += 1
+        if self.rests == self.at_once_from:
+            state = self.fast.state
+            state.settings = replace(state.settings, wake_period=0.0, preemption_patience=0.0)
+            state.restructure()  # all that wait are looked at: Kueue does so with all of a tree in which something ended
         Settling.rest(self)
         entries = self.fast.state.entries
         held = [entries[uid] for uid in self.recent if uid in entries and entries[uid].charged]
         self.recent.clear()
         for one in entries.values():
             if one.phase is Phase.PENDING and one.queue and not self._is_aside(one):
-                self.inversions.update((one.uid, low.uid) for low in held if self._inverted(one, low))
+                self.inversions.update((self.rests, one.uid, low.uid) for low in held if self._inverted(one, low))
 
     def _take(self, decisions: tuple[Decision, ...]) -> None:
         Settling._take(self, decisions)
@@ -94,3 +92,15 @@ class Turns(Settling):
         found = nominate(state, high, queue).assignment.mode is Mode.FIT
         tree.undo(mark)
         return found
+
+
+def inversions(case: Case) -> set[tuple[int, str, str]]:
+    """Return the inversions of an instance that Kueue would not have made in the same place."""
+    ours = Turns(case)
+    ours.play()
+    found = ours.inversions
+    for number in {rest for rest, _, _ in found}:
+        theirs = Turns(case, at_once_from=number)
+        theirs.play()
+        found = found - theirs.inversions
+    return found
