@@ -62,7 +62,7 @@ class Turns(Settling):
         if self.rests == self.at_once_from:
             state = self.fast.state
             state.settings = replace(state.settings, wake_period=0.0, preemption_patience=0.0)
-            state.restructure()  # all that wait are looked at: Kueue does so with all of a tree in which something ended
+            state.restructure()  # all that waits is looked at, as in Kueue in a tree where something ended
         Settling.rest(self)
         entries = self.fast.state.entries
         held = [entries[uid] for uid in self.recent if uid in entries and entries[uid].charged]
