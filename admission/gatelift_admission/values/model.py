@@ -58,7 +58,7 @@ class Reserve(NamedTuple):
 
     `checks` are the AdmissionChecks that the assigned flavors require, in name order; when it is empty the caller
     writes Admitted=True in the same patch. `message` is the text of QuotaReserved=True, `event` that of the event. It
-    is a tuple, unlike the other decisions, because each admission makes one.
+    is a tuple, unlike most decisions, because each admission makes one.
     """
 
     uid: str
