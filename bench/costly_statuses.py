@@ -1,7 +1,7 @@
 """What the costliest legal statuses of a worker's object cost the manager, one frame at a time.
 
 `python -m bench.costly_statuses [--rounds N]`. Each shape has as many values, brackets, digits or bytes as a status may
-have (`gatelift_wire.values.limits`), and is told of a pod that runs. Measured are CPU times, so that neighbours do not count:
+have (`values.limits`), and is told of a pod that runs. Measured are CPU times, so that neighbours do not count:
 `handle_ms` is the longest single call of the real core, which nobody else's work comes between; `call_ms` the longest
 single call into C of the decoding, which is made beside the event loop and keeps the interpreter for that long;
 `decode_ms` all of it. `honest` is a pod of one container, `containers` one of 250 as a real API server tells of it.
