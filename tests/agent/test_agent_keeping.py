@@ -141,7 +141,7 @@ def test_is_46_its_end_tells_for_how_long_it_stays() -> None:
 def test_is_46_what_is_kept_takes_no_room_and_stands_in_no_inventory() -> None:
     stage = kept_job()
     world = stage.machine.world
-    assert all(not entry.used for entry in world.quota.entries())
+    assert all(not entry.used for entry in world.admission.entries())
     assert listed(stage) == []
     assert there(stage) == ["j", "j-0", "j-1"]
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import commands, events
+from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.settings import AgentSettings, Mode, Policy
@@ -66,8 +67,16 @@ from support.agent.watches import Watches
 class Stage(Watches):
     """One cluster, one agent, one manager."""
 
-    def __init__(self, *, mode: Mode = Mode.REMOTE, policy: Policy | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        mode: Mode = Mode.REMOTE,
+        policy: Policy | None = None,
+        backend: MakeBackend = quota_of,
+        **settings: Any,
+    ) -> None:
         super().__init__()
+        self._backend = backend
         self.now = START
         self.origin = ORIGIN
         self.store = Store(Ids())
@@ -299,9 +308,9 @@ class Stage(Watches):
 
     def _new_machine(self) -> Machine:
         self.process += 1
-        return Machine(
-            AgentSettings(mode=self.mode, instance=f"agent-{self.process}", policy=self._policy, **self._settings)
-        )
+        named = f"agent-{self.process}"
+        settings = AgentSettings(mode=self.mode, instance=named, policy=self._policy, **self._settings)
+        return Machine(settings, backend=self._backend)
 
     def _perform(self, command: commands.Command) -> None:
         self.performed += 1

@@ -20,6 +20,7 @@ class Purpose(enum.Enum):
     NOTE = "note again what is to be restored"
     PUT_BACK = "put an edit back"
     TOLD = "note what was told of an edit"
+    ROOM = "ask for room"  # of the backend of the remote admission (`admission`)
     LIFT = "lift"
     HOLD = "hold back what its user let go"
     GATES = "user gates"

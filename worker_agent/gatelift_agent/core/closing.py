@@ -37,7 +37,7 @@ def close(world: World, placement: Placement, now: float) -> None:
         if placement.ended_at is None:
             placement.ended_at = now
         world.epochs.use(placement.key)
-        world.quota.release(placement.key)
+        world.give_room_back(placement)
         world.capacity_changed = True
         if not world.local:  # there it is the user's own, to be looked at
             placement.failed = placement.failed or world.failures.of(placement)

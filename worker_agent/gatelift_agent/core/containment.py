@@ -6,13 +6,16 @@ fails is never concluded to have ended: a placement that rests is neither stoppe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from gatelift_agent.core.admission.backend import Heard
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.contained import Failure
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import EmitEvent
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Bid, BidKind, Commit, Message, Offer, Refused
+from gatelift_wire.messages import Bid, BidKind, Capacity, CapacityEntry, Commit, Message, Offer, Refused
 from gatelift_wire.refusals import Refusal
 
 INTERNAL_ERROR = "InternalError"
@@ -32,6 +35,49 @@ def placement_failed(world: World, placement: Placement, error: Exception, now: 
             told = EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=INTERNAL_ERROR, message=text)
             world.commands.append(told)
             break  # one of them is enough: a placement has up to a thousand
+
+
+def hear(world: World, hears: Callable[[], Heard], key: PlacementKey | None, now: float) -> None:
+    """Let the backend of the remote admission take an event; an exception belongs to the placement it is about."""
+    try:
+        heard = hears()
+    except Exception as error:  # noqa: BLE001 (containment: a backend ends no process)
+        _backend_failed(world, key, error, now)
+        return
+    world.capacity_changed |= heard.capacity
+    for each in heard.keys:
+        world.look(each)
+
+
+def capacity(world: World, said: tuple[int, Capacity] | None, now: float) -> tuple[CapacityEntry, ...]:
+    """Return the backend's capacity; where it raises, what was said last."""
+    try:
+        return world.admission.entries()
+    except Exception as error:  # noqa: BLE001 (containment: a backend ends no process)
+        _backend_failed(world, None, error, now)
+        return said[1].entries if said is not None else ()
+
+
+def _backend_failed(world: World, key: PlacementKey | None, error: Exception, now: float) -> None:
+    placement = world.placements.get(key) if key is not None else None
+    if placement is not None:
+        placement_failed(world, placement, error, now)
+    else:
+        _say(world, "remote admission", world.contained.failed("remote admission", error, now), now)
+
+
+def release_again(world: World, now: float) -> None:
+    """Tell of each release that raised, and try it again when it has rested: room that nobody gives back is lost."""
+    for key, error in tuple(world.admission.unreleased.items()):
+        what = f"room of {key}"
+        if error is None and not world.contained.rests_until(what, now) and world.admission.release(key):
+            world.contained.well(what)
+            continue
+        failed = world.admission.unreleased[key]
+        if failed is not None:
+            world.admission.unreleased[key] = None
+            _say(world, what, world.contained.failed(what, failed, now), now)
+        world.wakes.ask(key, world.contained.rests_until(what, now))
 
 
 def object_failed(world: World, ref: ObjectRef, error: Exception, now: float) -> None:

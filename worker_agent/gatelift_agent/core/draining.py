@@ -39,7 +39,7 @@ A label, as `LABEL_STOPPING` is."""
 def drain(world: World, placement: Placement, now: float) -> None:
     """Ask for the next writes that stop it; when it is still, move on."""
     if retaking.runs_all_the_same(world, placement):
-        retaking.take_up(world, placement)
+        retaking.take_up(world, placement, now)
         return
     hidden.ask(world, placement, now)
     still = not placement.hidden

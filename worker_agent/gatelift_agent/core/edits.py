@@ -169,7 +169,8 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     if stop_marked(obj.metadata, placement.key):  # by a process before this one, which had decided to end it
         text = f"{tracked.ref} was being stopped when the agent started anew"
         return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
-    if placement.state in STARTING and _let_go(world, placement, tracked) and starting.why_not(world, placement, now):
+    had_to_wait = placement.state is State.ADMITTING or starting.why_not(world, placement, now)
+    if placement.state in STARTING and _let_go(world, placement, tracked) and had_to_wait:
         text = f"{tracked.ref} was let go in the worker cluster by somebody else while it had to wait"
         return Ending(kind=EndingKind.EVICTED, reason=STARTED, message=text)
     if _suspended(world, placement, obj):

@@ -29,7 +29,7 @@ def hold(world: World, offer: Offer, now: float) -> float:
         world.add(placement)
     placement.priority, placement.pod_sets = offer.priority, offer.pod_sets
     placement.hold_until = max(placement.hold_until, now + seconds)
-    world.quota.charge(offer.key, offer.pod_sets)
+    world.ask_room(placement, now, placed=False)
     world.capacity_changed = True
     world.wakes.ask(offer.key, placement.hold_until)
     return placement.hold_until - now

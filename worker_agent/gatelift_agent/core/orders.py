@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from gatelift_agent.core import (
+    containment,
     edits,
     holds,
     kept,
@@ -21,6 +22,7 @@ from gatelift_agent.core import (
     retaking,
     shapes,
 )
+from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -129,12 +131,18 @@ def _offer(world: World, offer: Offer, now: float) -> None:
         refusal, text = refused
         world.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=refusal, text=cut(text)))
         return
-    verdict = world.quota.judge(offer.key, offer.pod_sets)
-    if verdict.refusal is not None:
-        world.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=verdict.refusal, text=cut(verdict.text)))
+    judged = _judge(world, offer)
+    if judged.refusal is not None:
+        world.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=judged.refusal, text=cut(judged.text)))
         return
     seconds = holds.hold(world, offer, now)
-    world.say(Bid(key=offer.key, kind=BidKind.HELD, cost=verdict.cost, hold_seconds=seconds))
+    world.say(Bid(key=offer.key, kind=BidKind.HELD, cost=judged.cost, hold_seconds=seconds))
+
+
+def _judge(world: World, wanted: Offer | Commit) -> Judgement:
+    """Ask whether the remote admission serves this here, with room as far as is known by now."""
+    request = Request(key=wanted.key, namespace=wanted.namespace, name=wanted.name, pod_sets=wanted.pod_sets)
+    return world.admission.judge(request)
 
 
 def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] | None:
@@ -201,9 +209,9 @@ def _why_no_commit(world: World, placement: Placement | None, commit: Commit, no
         return Refusal.KIND_NOT_SERVED, f"kind {commit.kind} is not served here"
     if commit.policy is DisconnectPolicy.FAILOVER:  # P2: the manager would count on our clock
         return Refusal.POLICY, "disconnect policy failover is not carried out by this agent; use wait"
-    verdict = world.quota.judge(commit.key, commit.pod_sets)
-    if verdict.refusal is not None:  # more than what the offer held
-        return verdict.refusal, verdict.text
+    judged = _judge(world, commit)
+    if judged.refusal is not None:  # more than what the offer held
+        return judged.refusal, judged.text
     return policy.namespace_refusal(commit.namespace, world.namespaces.get(commit.namespace), world.settings.policy)
 
 
@@ -260,7 +268,10 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     naming.take_terms(world, placement, commit, now)
     if placement.state is State.HELD:
         placement.move(Move.COMMIT)
-    world.quota.charge(placement.key, placement.pod_sets)
+    try:
+        world.ask_room(placement, now, placed=placement.state is State.RUNNING)
+    except Exception as error:  # noqa: BLE001 (containment: it is asked for again before anything is let go)
+        containment.placement_failed(world, placement, error, now)
     world.wakes.drop(placement.key)
     world.note("info", "accepted", placement, kind=commit.kind, name=f"{commit.namespace}/{commit.name}")
     resource = world.kind(placement).resource

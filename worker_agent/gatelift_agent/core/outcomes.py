@@ -117,8 +117,16 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.RESTORE | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE | Purpose.CHILD | Purpose.CHILD_LABELS:
-            pass  # the keeper's own, and what has an answer of its own
+        case (
+            Purpose.RECORD
+            | Purpose.STATE
+            | Purpose.ROOM
+            | Purpose.PODS
+            | Purpose.NAMESPACE
+            | Purpose.CHILD
+            | Purpose.CHILD_LABELS
+        ):
+            pass  # the keeper's and the backend's own, and what has an answer of its own
 
 
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:

@@ -3,6 +3,8 @@
 One attempt of one workload in this cluster. The table is the whole of what may follow what; `progress` asks for moves,
 `orders` feeds the manager's messages in. The way of a single pod: OFFERED, HELD, COMMITTED, APPLYING, GATED, RUNNING,
 then DRAINING and STOPPED (by a stop, or by its own end), REPORTED, and gone after Forget; or KEPT for a while (`kept`).
+Between GATED and RUNNING it is ADMITTING for as long as the backend of the remote admission takes its time, and GATED
+again once that has granted; whatever else happens to it then happens as to one that is GATED.
 
 Orthogonal to the state is `confirmed_session`: the session in which the manager last said that this placement is live
 (rule R1). Nothing is created or lifted in any other session.
@@ -35,6 +37,7 @@ class State(enum.Enum):
     COMMITTED = "Committed"
     APPLYING = "Applying"
     GATED = "Gated"
+    ADMITTING = "Admitting"
     RUNNING = "Running"
     DRAINING = "Draining"
     FENCING = "Fencing"
@@ -55,6 +58,8 @@ class Move(enum.Enum):
     COMMIT = "the manager chose this cluster"
     APPLY = "the first object is asked for"
     APPLIED = "every object exists, held back"
+    WAIT = "the backend was asked for room and has not granted it, or takes it back"
+    GRANT = "the backend grants room; what else a lift needs is asked anew"
     LIFTED = "every object is let go"
     END = "its end was decided: stop, refusal, eviction, or the work says that it is over"
     FENCE = "its deadline passed without a renewed lease"
@@ -76,7 +81,18 @@ TABLE: dict[State, dict[Move, State]] = {
         Move.FENCE: State.FENCING,
     },
     State.APPLYING: {Move.APPLIED: State.GATED, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
-    State.GATED: {Move.LIFTED: State.RUNNING, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
+    State.GATED: {
+        Move.WAIT: State.ADMITTING,
+        Move.LIFTED: State.RUNNING,
+        Move.END: State.DRAINING,
+        Move.FENCE: State.FENCING,
+    },
+    State.ADMITTING: {
+        Move.GRANT: State.GATED,
+        Move.LIFTED: State.RUNNING,  # a lift that was asked for before the room was taken back
+        Move.END: State.DRAINING,
+        Move.FENCE: State.FENCING,
+    },
     State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING, Move.TAKEN_UP: State.RUNNING},
     State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
@@ -97,7 +113,9 @@ TABLE: dict[State, dict[Move, State]] = {
 FIRST_STATES = frozenset({State.OFFERED, State.COMMITTED, State.APPLYING, State.GATED, State.RUNNING, State.STOPPED})
 """Where a placement may begin: with an offer, or rebuilt from the worker's objects or records after a restart."""
 
-STARTING = frozenset({State.COMMITTED, State.APPLYING, State.GATED})
+HELD_BACK = frozenset({State.GATED, State.ADMITTING})
+"""Every object exists, and is not let go, or not all of them are."""
+STARTING = HELD_BACK | {State.COMMITTED, State.APPLYING}
 LIVE = STARTING | {State.RUNNING}
 ENDING = frozenset({State.DRAINING, State.FENCING})
 ENDED = frozenset({State.STOPPED, State.REPORTED})
@@ -246,6 +264,10 @@ class Placement:
     """The session in which its confirmation was asked for last; again at `word_again_at`."""
     word_again_at: float = 0.0
     hold_until: float = 0.0
+    waits_for: str = ""
+    """Why the backend has not granted room, as the log has it."""
+    room_given_back: bool = False
+    """Its room was released, and it was asked for none since."""
     ending: Ending | None = None
     failed: FailedContainer | None = None
     """Which container failed first, where it ended so: told with its end (`failures`)."""

@@ -2,7 +2,8 @@
 
 `drive` reads the placement's state and objects, compares them with what should be and asks for the next writes; it may
 be called at any time and as often as one likes. Creating and lifting are two decisions, with `starting.why_not` before
-each (R1, R8). Its neighbours end what has to end: `draining` stops, `closing` reports and cleans up.
+each (R1, R8); between them stands the remote admission, which may take its time. Its neighbours end what has to end:
+`draining` stops, `closing` reports and cleans up.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ from gatelift_agent.core import (
     shapes,
     starting,
 )
+from gatelift_agent.core.admission.backend import Answer
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
+    HELD_BACK,
     LIVE,
     STARTING,
     SUPERSEDED,
@@ -124,9 +127,9 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         return
     if placement.state in {State.COMMITTED, State.APPLYING}:
         _apply(world, placement, now)
-    if placement.state is State.GATED:
+    if placement.state in HELD_BACK:
         _lift(world, placement, now)
-    if placement.state in {State.GATED, State.RUNNING}:
+    if placement.state in HELD_BACK or placement.state is State.RUNNING:
         outcome = _outcome(world, placement)
         if outcome is None:
             reports.observe(world, placement, now)
@@ -310,16 +313,44 @@ def _lift(world: World, placement: Placement, now: float) -> None:
         world.say(GatesLifted(key=placement.key))
         world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
         return
-    for tracked in waiting:
-        if tracked.asked or tracked.object is None:
-            continue  # gone: a probe finds out, or (`local`) the manager sees it too and says stop
+    # What is gone is none: a probe finds out, or (`local`) the manager sees it too and says stop.
+    ready = [tracked for tracked in waiting if tracked.object is not None and not tracked.asked]
+    admitted = bool(ready) and _is_admitted(world, placement, now)
+    if placement.state not in HELD_BACK:
+        return
+    for tracked in ready:
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
             if world.leadership.acts(now) and world.has_room(placement):
                 world.ask_patch(Purpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
-        elif not starting.why_not(world, placement, now) and world.has_room(placement):
+        elif admitted and world.has_room(placement):
             _let_go(world, placement, tracked, now)
+
+
+def _is_admitted(world: World, placement: Placement, now: float) -> bool:
+    """Say whether it may be let go now: by R1 and R8, and by the backend, which is asked while these allow it.
+
+    So nothing is asked for a placement that the manager may have ended, and a grant that comes meanwhile lifts nothing.
+    """
+    if starting.why_not(world, placement, now) or not world.has_room(placement):
+        return False
+    world.ask_room(placement, now, placed=True)
+    verdict = world.admission.verdict(placement.key, now)
+    if verdict.again_at is not None:
+        world.wakes.ask(placement.key, verdict.again_at)
+    if verdict.answer is Answer.REFUSED:
+        refuse(world, placement, verdict.refusal, verdict.text)
+    elif verdict.answer is Answer.GRANTED and placement.state is State.ADMITTING:
+        placement.move(Move.GRANT)
+        placement.waits_for = ""
+    elif verdict.answer is Answer.NOT_YET:
+        if placement.state is State.GATED:
+            placement.move(Move.WAIT)
+        if placement.waits_for != verdict.text:
+            placement.waits_for = verdict.text
+            world.note("info", "waits for room", placement, why=verdict.text)
+    return verdict.answer is Answer.GRANTED
 
 
 def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gatelift_agent.core import orphans
-from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kube.objects.batch import Job
@@ -121,7 +121,7 @@ def everything(world: World, placement: Placement) -> None:
     placement.counts_reported = None
     placement.report_at = None
     placement.wait_told = ""
-    if placement.state is State.GATED:
+    if placement.state in HELD_BACK:
         world.say(Applied(key=placement.key))
     elif placement.state is State.RUNNING:
         world.say(Applied(key=placement.key))

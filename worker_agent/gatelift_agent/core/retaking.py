@@ -72,11 +72,10 @@ def runs_all_the_same(world: World, placement: Placement) -> bool:
     return refused and all(_was_let_go(world, placement, tracked) for tracked in placement.objects.values())
 
 
-def take_up(world: World, placement: Placement) -> None:
+def take_up(world: World, placement: Placement, now: float) -> None:
     """Let a placement that was to be refused go on: what it admits runs, as the record has it."""
     placement.ending = None
     placement.move(Move.TAKEN_UP)
-    world.quota.charge(placement.key, placement.pod_sets)
     for tracked in placement.objects.values():
         obj = tracked.object
         tracked.last_object, tracked.retry_at = obj, 0.0
@@ -84,6 +83,7 @@ def take_up(world: World, placement: Placement) -> None:
     _tell(world, placement)
     world.note("warning", "an earlier lift of it landed before its refusal was written; it goes on", placement)
     world.look(placement.key)
+    world.ask_room(placement, now, placed=True)
 
 
 def _tell(world: World, placement: Placement) -> None:

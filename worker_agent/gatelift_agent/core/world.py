@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift_agent.core import ownership, shapes
-from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.admission.quota import Quota
+from gatelift_agent.core.admission.backend import Request
+from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
 from gatelift_agent.core.condemned import Condemned
@@ -71,7 +71,7 @@ class ApiHealth:
 class World:
     """All facts, by what they are about."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, backend: MakeBackend = quota_of) -> None:
         self.settings = settings
         self.leadership = Leadership()
         self.standing = SessionStanding()
@@ -97,9 +97,11 @@ class World:
         self.objects = Objects(self._tracks, self.job_marked)
         self.nodes, self.failures, self.epochs = Nodes(), Failures(), EpochMemory()
         self.templates = Templates()
-        self.quota: Quota | NodeQuota = Quota(settings.capacity)
-        if settings.capacity_from_nodes and not settings.capacity:
-            self.quota = NodeQuota(lambda: self.standing.origin)
+        self.admission = Desk(
+            backend(settings, lambda: self.standing.origin),
+            number=self._number,
+            give=self._want,
+        )
         self.writes = Writes()
         self.placements: dict[PlacementKey, Placement] = {}
         self.wakes: Wakes[PlacementKey] = Wakes()
@@ -158,7 +160,7 @@ class World:
             self._by_uid.pop(key.uid, None)
         for tracked in tuple(placement.objects.values()):
             self._forget_place(tracked, key)
-        self.quota.release(key)
+        self.give_room_back(placement)
         self.failures.forget(placement)
         self.kept.pop(key, None)
         self.wakes.drop(key)
@@ -167,6 +169,30 @@ class World:
         self.namespace_left = self.namespace_left or placement.namespace not in self.namespaces
         for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
             self.look(other)
+
+    def ask_room(self, placement: Placement, now: float, *, placed: bool) -> None:
+        """Ask the remote admission for room; asking again changes nothing but what it is asked for."""
+        placement.room_given_back = False
+        request = Request(
+            key=placement.key,
+            namespace=placement.namespace,
+            name=placement.name,
+            pod_sets=placement.pod_sets,
+            placed=placed,
+        )
+        self.admission.ask(request, now)
+
+    def _number(self, asked: Asked) -> int:
+        return self.writes.ask(asked)
+
+    def _want(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def give_room_back(self, placement: Placement) -> None:
+        """Release what a placement was given or asked for, once, however often its end is looked at."""
+        if not placement.room_given_back:
+            placement.room_given_back = True
+            self.admission.release(placement.key)
 
     def has_accepted(self, key: PlacementKey) -> bool:
         """Say whether a commit of this placement was accepted: something of it may exist."""
