@@ -89,8 +89,9 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/lint-imports --config .importlinter
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
-	$(call say,rooms)
+	$(call say,rooms and neighbours)
 	$(BIN)/python scripts/rooms.py
+	$(BIN)/python scripts/neighbours.py
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
 	$(BIN)/python scripts/differences.py

@@ -15,7 +15,6 @@ from collections import deque
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Reserve
-from gatelift_kube import collector
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     ClusterQueue,
@@ -31,6 +30,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadSpec,
 )
 from gatelift_kube.objects.meta import LabelSelector, ObjectMeta
+from gatelift_kube.process import collector
 
 RUNS = 3
 ADMITTED = 900

@@ -14,15 +14,15 @@ import uvloop
 
 from bench.generator import FLAVOR
 from gatelift.core.records import record
-from gatelift_kube.client import Client
-from gatelift_kube.clock import wall
-from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen, PatchKind
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
 
 CONNECTIONS = 64
 WRITE_SECONDS = 60.0

@@ -33,7 +33,7 @@ from bench.admission_play import EVICTION_S, Play
 from bench.generator import BASELINE, LARGE_SCALE, Load
 from gatelift_admission.engine import is_compiled
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, EngineSettings
-from gatelift_kube import collector
+from gatelift_kube.process import collector
 
 PERIODS = (0.05, 0.2, 0.5, 1.0)
 WRITES_S = (0.0, 0.002, 0.004)

@@ -17,14 +17,14 @@ from bench.generator import Arrival, Kind, Load, cluster_queues, workload_docume
 from bench.processes import cpu_seconds, rss_peak_bytes
 from gatelift.core import texts
 from gatelift.core.records import record
-from gatelift_kube.clock import wall
-from gatelift_kube.conditions import is_true
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox import children
 
 IN_FLIGHT = 32

@@ -16,7 +16,7 @@ from typing import Any
 from bench.generator import FLAVOR, Load, cluster_queues, document
 from bench.one_cluster import one_cluster
 from bench.processes import Usage, children_of_cluster, cpu_seconds
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster

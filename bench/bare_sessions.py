@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from gatelift.adapters import authority
 from gatelift.adapters.agents_server import SERVICE
 from gatelift.core.api import commands, events
-from gatelift_wire import codec
-from gatelift_wire.messages import Control, Frame, Hello, LeaseGranted, LeaseRenew, Welcome
+from gatelift_wire.encoding import codec
+from gatelift_wire.values.messages import Control, Frame, Hello, LeaseGranted, LeaseRenew, Welcome
 
 DAY = dt.timedelta(days=1)
 WORKER = "quiet"

@@ -27,7 +27,7 @@ from typing import Any
 
 from gatelift.core import machine as manager
 from gatelift_agent.core import machine as agent
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.values.resources import WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 
 TESTS = str(Path(__file__).parents[1] / "tests")

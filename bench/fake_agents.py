@@ -23,9 +23,9 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import AgentSettings, FlavorCapacity
 from gatelift_agent.runtime.perform import Performer
-from gatelift_kube.clock import boottime
-from gatelift_kube.machine_loop import MachineLoop
-from gatelift_kube.tasks import Supervisor
+from gatelift_kube.process.clock import boottime
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.tasks import Supervisor
 
 LEAD_SECONDS = 24 * 3600.0
 """A fake agent has no rival: it leads for longer than any bench runs."""

@@ -13,20 +13,8 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import commands, events
-from gatelift_kube import decoding
-from gatelift_kube.clock import wall
-from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.resources import (
-    CONFIG_MAP,
-    JOB,
-    NAMESPACE,
-    NODE,
-    POD,
-    RESOURCE_FLAVOR,
-    SERVICE_ACCOUNT,
-    Resource,
-)
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.errors import from_status, write_error
+from gatelift_kube.deciding.writes import (
     ApiWrite,
     Create,
     Delete,
@@ -39,12 +27,24 @@ from gatelift_kube.writes import (
     WriteDone,
     WriteFailed,
 )
+from gatelift_kube.decoding import decoding
+from gatelift_kube.process.clock import wall
+from gatelift_kube.values.resources import (
+    CONFIG_MAP,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    RESOURCE_FLAVOR,
+    SERVICE_ACCOUNT,
+    Resource,
+)
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.seeding import RandomIdentities
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change, Stored
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 SYSTEM = "gatelift-system"
 NODE_NAME = "node-1"

@@ -37,14 +37,14 @@ from bench.processes import cpu_seconds
 from bench.side_scripts import beside
 from gatelift.adapters import authority
 from gatelift_agent.adapters.enrolment import new_key, signing_request
-from gatelift_kube import conditions
-from gatelift_kube.client import Client, Selection
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.core import Secret
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import SYSTEM
-from gatelift_wire.identity import uri_of
+from gatelift_wire.streams.identity import uri_of
 
 WORKLOADS = 300
 ROUNDS = 3

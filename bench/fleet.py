@@ -21,10 +21,10 @@ import yaml
 
 from bench import without_webhooks
 from bench.processes import Usage, children_of_cluster, cpu_seconds
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import NotFoundError
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.deciding.errors import NotFoundError
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import MANAGER_ACCOUNT, Installation

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.decoding import Served
+from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     BorrowWithinCohort,

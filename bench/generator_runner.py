@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 from bench.generator import Arrival, Kind, Load, sets_of, workload_document
 from gatelift.core import texts
 from gatelift.core.records import record
-from gatelift_kube.client import Client
-from gatelift_kube.clock import wall
-from gatelift_kube.conditions import find, is_true
-from gatelift_kube.errors import ConflictError
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.errors import ConflictError
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
 
 ENDS_IN_FLIGHT = 32
 """Ends that are written at a time. Kueue's runner has five hands, and its ends wait for them."""

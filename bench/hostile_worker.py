@@ -30,11 +30,12 @@ import msgspec
 
 from bench.fake_agents import AgentIdentity
 from bench.processes import takes_what_is_left
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec, limits
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry, InventoryRequest
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry, InventoryRequest
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Capacity,
     CapacityEntry,
     Close,

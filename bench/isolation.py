@@ -33,7 +33,7 @@ from bench.hostile_worker import LOADS, Orders, Told
 from bench.latency import summary
 from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import children
 
 AGENTS = 4

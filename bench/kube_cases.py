@@ -19,12 +19,12 @@ from typing import Any
 
 import uvloop
 
-from gatelift_kube.client import Client
-from gatelift_kube.config import ClusterConfig
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 
 IN_FLIGHT = 64
 PAGE = 500

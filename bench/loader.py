@@ -18,14 +18,14 @@ from bench.fleet import NAMESPACE, POD_CPU, QUEUE
 from gatelift_kinds import markers
 from gatelift_kinds.pod import PodKind
 from gatelift_kinds.review import WebhookFacts
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.conditions import is_true
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import POD, WORKLOAD
-from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour, shape
 from gatelift_sandbox.embedded.patching import json_patch
 

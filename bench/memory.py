@@ -29,15 +29,15 @@ from bench.loader import manifest, mutated
 from bench.one_cluster import one_cluster
 from gatelift_kinds.kind import Part, Placing, Priority
 from gatelift_kinds.pod import PodKind
-from gatelift_kube import decoding
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
+from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import POD, WORKLOAD, Resource
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD, WORKLOAD, Resource
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Daemon, Installation
 from gatelift_sandbox.provider import Cluster
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 OBJECTS = 10_000
 PER = 10_000

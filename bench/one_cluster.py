@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import without_webhooks
 from bench.fleet import free_port
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 
 READY_SECONDS = 30.0
 END_SECONDS = 10.0

@@ -24,13 +24,13 @@ from bench.admission_floor import admission_body
 from bench.admission_site import Site, site
 from bench.generator import BASELINE, arrivals, scaled, workload_document, workload_of
 from gatelift.core.records import record
-from gatelift_kube.clock import wall
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
 
 IN_FLIGHT = 32
 WRITE_SECONDS = 60.0

@@ -41,9 +41,9 @@ from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.lanes import Decide, in_loop
 from gatelift.webhooks.server import WebhookServer
 from gatelift_agent.adapters.enrolment import new_key, signing_request
-from gatelift_kube import descriptors
-from gatelift_kube.machine_loop import MachineLoop
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process import descriptors
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.tasks import spawn
 from gatelift_wire.v1 import agent_pb2 as pb
 
 HOST = "127.0.0.1"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 
 from gatelift.webhooks.configuration import CONVERTED
-from gatelift_kube.client import Client
-from gatelift_kube.resources import KUEUE_GROUP
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.writes import PatchKind
+from gatelift_kube.values.resources import KUEUE_GROUP
 
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 _CONFIGURATIONS = tuple(f"{_REGISTRATION}/{kind}webhookconfigurations/gatelift" for kind in ("mutating", "validating"))

@@ -25,19 +25,19 @@ from gatelift_agent.core.settings import Policy
 from gatelift_kinds.kind import Part, Placing, Priority
 from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.pod import PodKind
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.clock import wall
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.decoding import Served
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
-from gatelift_wire.keys import FINALIZER_REPORT, LABEL_ORIGIN, PlacementKey
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
+from gatelift_wire.values.keys import FINALIZER_REPORT, LABEL_ORIGIN, PlacementKey
+from gatelift_wire.values.messages import DisconnectPolicy
 
 CONNECTIONS = 64
 PATIENCE = 120.0

@@ -12,9 +12,9 @@ from typing import Any
 from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 
 from gatelift_admission.feed.validation_workload import POD_SET_GROUP_NAME_MAX
-from gatelift_kube.conditions import CONDITIONS_MAX
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
+from gatelift_kube.objects.conditions import CONDITIONS_MAX
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.gatelift_bounds import BOUNDS, CAPACITY_MAX, LABEL, NAME, PREDECESSORS_MAX
 from gatelift_kube.objects.meta import Condition

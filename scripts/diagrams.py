@@ -29,7 +29,9 @@ class Diagram:
 
 
 DIAGRAMS = (
-    Diagram(name="session", document="docs/wire.md", module="gatelift_wire.session", table="TABLE", first="CLOSED"),
+    Diagram(
+        name="session", document="docs/wire.md", module="gatelift_wire.sessions.session", table="TABLE", first="CLOSED"
+    ),
 )
 
 

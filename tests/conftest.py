@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from gatelift_kube.client import Client
-from gatelift_kube.contained import Contained
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.contained import Contained
 from support.servers.fake_apiserver import FakeApiServer
 
 BUSY = (HealthCheck.too_slow,)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.errors import ApiError
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.deciding.errors import ApiError
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import children
 from gatelift_sandbox.installation import Daemon, Installation
 from support.e2e.history import VERSIONS_MAX, WORKLOADS_MAX, History

@@ -45,7 +45,7 @@ from gatelift_kube.objects.kueue import (
     ResourceFlavor,
     Workload,
 )
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 BUDGET_HEADS = 200
 """Steps per call by default: nominations and decisions take about 40 us each, so a call stays below 20 ms."""

@@ -41,7 +41,7 @@ from gatelift_admission.waking.keeping import Kept
 from gatelift_admission.waking.timing import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 class Member(NamedTuple):

@@ -25,13 +25,13 @@ from gatelift_kinds.kind import (
 )
 from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import WORKLOAD, Resource
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import PodSetCounts
+from gatelift_kube.values.resources import WORKLOAD, Resource
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import PodSetCounts
 
 _NO_OBJECTS = "a Workload without an owner has no objects: use a queue without a MultiKueue check"
 

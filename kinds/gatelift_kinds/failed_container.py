@@ -1,7 +1,7 @@
 """What failed first in a pod, as its status says: for people who ask why the work failed. Pure.
 
 Nothing is decided by it. A status that cannot be read, or a name that is none, tells nothing. Neighbours: the agent
-keeps it until the end is told (`gatelift_agent.core.failures`), `shown_status` shows the whole status of a pod.
+keeps it until the end is told (`gatelift_agent.core.failures`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from gatelift_kube.objects.core import Pod, raw_status
-from gatelift_kube.plain_text import ending
-from gatelift_wire import limits
-from gatelift_wire.messages import FailedContainer
+from gatelift_kube.values.plain_text import ending
+from gatelift_wire.values import limits
+from gatelift_wire.values.messages import FailedContainer
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 """Names of nodes and containers (DNS): other texts in a status are somebody's, and are not told."""

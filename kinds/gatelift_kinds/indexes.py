@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 
 def count_below(limit: int, *lists: str) -> int:

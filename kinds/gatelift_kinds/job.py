@@ -22,7 +22,6 @@ from gatelift_kinds import (
     markers,
     template_before,
 )
-from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -40,14 +39,14 @@ from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import JOB, Resource
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import PodSetCounts
+from gatelift_kube.values.resources import JOB, Resource
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import PodSetCounts
 
 _SUSPENDED_AT_CREATION = 1  # metadata.generation grows with every change of spec; a lift is one
 
@@ -358,9 +357,7 @@ class JobKind:
         """
         parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
         completions = parallelism if obj.spec.completions is None else obj.spec.completions
-        ended = obj.status.succeeded
-        if obj.spec.completion_mode == "Indexed":
-            ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
+        ended = job_pods.completed(obj, completions)
         if not ended:
             return ()
         count = job_running.pods_at_once(obj)

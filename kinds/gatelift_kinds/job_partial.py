@@ -14,9 +14,9 @@ import msgspec
 from gatelift_kinds import markers
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kinds.patches import Json, Operation, pointer
-from gatelift_kube.numbers import whole
 from gatelift_kube.objects.batch import Job
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.unreadable import UNREADABLE
 
 ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
 """On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""

@@ -19,7 +19,7 @@ from gatelift_kinds import (
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
 """Values of `spec.managedBy` with which a Job is queued."""
@@ -44,6 +44,7 @@ _KEPT = {
     template_before.ANNOTATION_BEFORE: "in this cluster",
 }
 """Annotations by which a Job is put back when it stops, and what wears them."""
+_NOT_OF_USERS = frozenset({markers.ADMISSION_GATE, markers.TOPOLOGY_GATE, markers.ELASTIC_JOB})
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -147,7 +148,29 @@ def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     if facts.by_agent or not facts.namespace_selected or not queued:
         return Verdict()
     counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
-    return asked_for.verdict("Job", old if counted else {}, new)
+    before = old if counted else {}
+    return asked_for.joined(asked_for.verdict("Job", before, new), Verdict(warnings=_gates_elsewhere(before, new)))
+
+
+def _gates_elsewhere(old: Object, new: Object) -> tuple[str, ...]:
+    """Return warnings of a user's gates in the template of a Job that another cluster runs: its pods are not here.
+
+    Those that the table answers for everywhere are left out. A pod's own gates travel, and so does their end.
+    """
+    if (new.get("spec") or {}).get("managedBy") != markers.MULTIKUEUE_MANAGER:
+        return ()
+    known = {*_gates(old), *_NOT_OF_USERS}
+    return tuple(
+        f"spec.template.spec.schedulingGates[{place}].name: {not_served.USERS_GATE}"
+        for place, name in enumerate(_gates(new))
+        if name not in known
+    )
+
+
+def _gates(obj: Object) -> tuple[str, ...]:
+    """Return the names of the gates in the template."""
+    template: Any = (obj.get("spec") or {}).get("template") or {}
+    return tuple(gate.get("name", "") for gate in (template.get("spec") or {}).get("schedulingGates") or ())
 
 
 def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
@@ -206,8 +229,8 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))
     errors += [
         forbidden(f"spec.template.spec.schedulingGates[{place}]", job_template.OWN_GATE)
-        for place, gate in enumerate((template.get("spec") or {}).get("schedulingGates") or ())
-        if gate.get("name") == markers.ADMISSION_GATE
+        for place, name in enumerate(_gates(obj))
+        if name == markers.ADMISSION_GATE
     ]
     pod_set = rules.marks(template).get(markers.POD_SET, markers.DEFAULT_POD_SET)
     if pod_set != markers.DEFAULT_POD_SET:

@@ -12,10 +12,10 @@ from gatelift_kinds import job_partial, job_selector, markers, template_before
 from gatelift_kinds.kind import UserChange
 from gatelift_kinds.patches import stop_marked
 from gatelift_kinds.workload_document import same_needs
+from gatelift_kube.decoding.unreadable_templates import is_unreadable
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.unreadable_templates import is_unreadable
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_WORKLOAD_UID, PlacementKey
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_WORKLOAD_UID, PlacementKey
 
 ANNOTATION_SHOWN = "gatelift.dev/shown"
 """On a user's Job whose pods run elsewhere, once it is unsuspended to show them: the placement, `uid@epoch`."""

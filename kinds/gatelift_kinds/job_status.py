@@ -10,7 +10,7 @@ from gatelift_kinds import shown_status
 from gatelift_kinds.kind import ObjectEnd
 from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch, stop_mark
 from gatelift_kube.objects.batch import Job
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 STOP_ASKED = "gatelift.dev/StopAsked"
 """Condition type by which the agent asks the Job controller to say again that the Job is suspended."""

@@ -21,8 +21,8 @@ from gatelift_kinds.patches import (
 from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
-from gatelift_kube.resources import JOB, POD
-from gatelift_wire.keys import FINALIZER_REPORT, LABEL_STOPPING
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values.keys import FINALIZER_REPORT, LABEL_STOPPING
 
 CHANGED_NEEDS = "their resources were changed since the Job was admitted; it is queued anew as it is now"
 OWN_GATE = (

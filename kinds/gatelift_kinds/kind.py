@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod, Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import Resource
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
-from gatelift_wire.messages import PodSetCounts
+from gatelift_kube.values.resources import Resource
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
+from gatelift_wire.values.messages import PodSetCounts
 
 ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
 """As many pods as the object asks for."""

@@ -12,8 +12,8 @@ import msgspec
 
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
-from gatelift_kube.resources import Resource
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.resources import Resource
+from gatelift_kube.values.unreadable import UNREADABLE
 
 ANNOTATION_OWNER = "gatelift.dev/owner"
 OWNER_CHARS_MAX = 1024

@@ -1,13 +1,13 @@
 """Identifiers with the prefix `kueue.x-k8s.io/`, in use or in the table `not_served`, and which of them travel. Pure.
 
-Our own prefix `gatelift.dev/` is in `gatelift_wire.keys`.
+Our own prefix `gatelift.dev/` is in `gatelift_wire.values.keys`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 MANAGED = "kueue.x-k8s.io/managed"  # label on pods that were taken over, and the finalizer that they carry

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift_kinds import markers
-from gatelift_wire.keys import ANNOTATION_DISCONNECT
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT
+from gatelift_wire.values.messages import DisconnectPolicy
 
 EACH = "*"
 """In a path: each item of a list."""
@@ -63,6 +63,10 @@ _CLAIMS = (
 NODE_NAME = (
     "names a node of this cluster, and another one runs the Job: "
     "use nodeSelector or affinity, or a queue that runs work here"
+)
+USERS_GATE = (
+    "is a gate that nobody here takes off where another cluster runs the Job: each of its pods waits at it until "
+    "somebody takes it off there"
 )
 _WRITTEN = "is written by controllers of Kueue, for each other"
 _NO_CREDENTIALS = (
@@ -146,6 +150,13 @@ TABLE: tuple[Entry, ...] = (
             values=(markers.TOPOLOGY_GATE, markers.ELASTIC_JOB),
         )
         for kind, path in (("Pod", ("spec",)), ("Job", ("spec", "template", "spec")))
+    ),
+    Entry(
+        kinds=("Job",),
+        path=("spec", "template", "spec", "schedulingGates", EACH, "name"),
+        answer=Answer.WARNED,
+        text=USERS_GATE,
+        by_rule=True,
     ),
     Entry(
         kinds=("Job",),

@@ -14,7 +14,7 @@ import msgspec
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_wire.keys import LABEL_STOPPING, PlacementKey
+from gatelift_wire.values.keys import LABEL_STOPPING, PlacementKey
 
 Operation = dict[str, Any]
 Json = dict[str, Any]

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gatelift_kinds.kind import Placing
-from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.numbers import whole
+from gatelift_wire.values.keys import PlacementKey
 
 DOMAIN = "placed-as.gatelift.dev"
 VALUE_MAX = 63

@@ -43,13 +43,13 @@ from gatelift_kinds.patches import (
 from gatelift_kinds.pods import over, unbound_and_deleting
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
-from gatelift_wire.messages import PodSetCounts
+from gatelift_kube.values.resources import JOB, POD, Resource
+from gatelift_wire.values.keys import FINALIZER_REPORT, PlacementKey
+from gatelift_wire.values.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
 _OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")

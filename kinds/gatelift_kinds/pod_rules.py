@@ -9,7 +9,7 @@ from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import Change, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.role_hash import role_hash
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label, required
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 _OVER = frozenset({"Succeeded", "Failed"})
 

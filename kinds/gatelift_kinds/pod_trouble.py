@@ -1,4 +1,4 @@
-"""What keeps a pod from running, in one line: no node takes it, its image cannot be had, its containers crash. Pure.
+"""What keeps a pod from running, in one line: nobody makes it, a gate, no node, no image, a crash. Pure.
 
 Read from a pod's status, at the agent (pods of Jobs) and at the manager (pods that are reported themselves). It moves
 nothing: it is shown, as a condition of ours on the Workload and on the user's pod. Texts name no counts and no times,
@@ -13,10 +13,10 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from gatelift_kinds.patches import Json
-from gatelift_kube.conditions import TRUE
+from gatelift_kube.objects.conditions import TRUE
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.plain_text import plain
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.unreadable import UNREADABLE
 
 CONDITION = "gatelift.dev/PodTrouble"
 """Type of the condition, on the Workload and on the user's pod; it goes when the trouble is over."""
@@ -25,8 +25,14 @@ START_REFUSED = "StartRefused"
 IMAGE = "ImageNotPulled"
 CRASH = "ContainerCrashes"
 NAMESPACE_GOES = "NamespaceBeingDeleted"
-"""What a Job waits for whose namespace goes: told of the Job, not of a pod of it."""
-ORDER = {NAMESPACE_GOES: 0, UNSCHEDULABLE: 1, START_REFUSED: 2, IMAGE: 3, CRASH: 4}
+"""What a Job waits for whose namespace goes."""
+MISSING = "PodsMissing"
+"""Pods of a Job are not there, and its controller makes none."""
+GATED = "SchedulingGated"
+"""As Kubernetes calls it: a pod waits for a scheduling gate that somebody else takes off."""
+_OF_JOBS = frozenset({NAMESPACE_GOES, MISSING})
+"""Told of the Job, not of a pod of it."""
+ORDER = {NAMESPACE_GOES: 0, MISSING: 1, GATED: 2, UNSCHEDULABLE: 3, START_REFUSED: 4, IMAGE: 5, CRASH: 6}
 """Reasons, in the order in which they stand in a pod's way: of several pods the first trouble is shown."""
 OF_PODS = frozenset(ORDER) - {START_REFUSED}
 """What an agent may tell of the pods of a Job: a start that is refused has a message of its own."""
@@ -139,6 +145,22 @@ def of_failed(pod: str, status: bytes) -> Trouble | None:
     return _trouble(CRASH, pod, f"it has failed{why}")
 
 
+def gated(pod: str, gates: Iterable[str]) -> Trouble | None:
+    """Return that a pod waits for these scheduling gates, None where there are none."""
+    names = [f'"{plain(name, _WORD_CHARS_MAX)}"' for name in gates]
+    if not names:
+        return None
+    which = f"scheduling gate {names[0]}" if len(names) == 1 else f"scheduling gates {', '.join(names)}"
+    return _trouble(GATED, pod, f"waits for {which} to be taken off")
+
+
+def missing(job: str, lacks: int, due: int, why: str) -> Trouble:
+    """Return that of the pods of a Job so many are not there; `why`: the API server's no to one more, "" for none."""
+    are = "pod is" if due == 1 else "pods are" if lacks > 1 else "pods is"
+    rest = f"the API server there says no to one more: {why}" if why else "and none is made: its events there say why"
+    return _trouble(MISSING, job, f"{lacks} of {due} {are} not there{';' if why else ','} {rest}")
+
+
 def first(found: Iterable[Trouble | None]) -> Trouble | None:
     """Return the trouble that is told of several: the order of `ORDER`, then of the pods' names."""
     return min(
@@ -150,7 +172,7 @@ def first(found: Iterable[Trouble | None]) -> Trouble | None:
 
 def told(cluster: str, trouble: Trouble) -> str:
     """Return what people are told of a trouble at a cluster."""
-    who = f"Job {trouble.pod}" if trouble.reason == NAMESPACE_GOES else f"Pod {trouble.pod}"
+    who = f"Job {trouble.pod}" if trouble.reason in _OF_JOBS else f"Pod {trouble.pod}"
     return f'{who} on cluster "{cluster}": {trouble.text}'
 
 

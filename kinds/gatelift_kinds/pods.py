@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift_kube.objects.core import Pod
-from gatelift_wire.messages import PodSetCounts
+from gatelift_wire.values.messages import PodSetCounts
 
 
 def over(pod: Pod) -> bool:

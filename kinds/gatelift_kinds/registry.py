@@ -8,7 +8,7 @@ from gatelift_kinds.bare import BareKind
 from gatelift_kinds.job import JobKind
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod import PodKind
-from gatelift_kube.resources import Resource
+from gatelift_kube.values.resources import Resource
 
 POD_KIND = PodKind()
 JOB_KIND = JobKind()

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gatelift_kinds.patches import Json
-from gatelift_kube.plain_text import plain
-from gatelift_kube.timestamps import is_time
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.timestamps import is_time
 
 CHARS_MAX = 64 * 1024
 """Of all texts of one status, but for lists of indexes: an honest one has a twentieth. What is beyond is left out."""

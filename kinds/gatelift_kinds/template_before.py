@@ -21,7 +21,7 @@ from gatelift_kinds.placed_on import PLACED_ON
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.gatelift_bounds import LABEL_VALUE
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 ANNOTATION_BEFORE = "gatelift.dev/template-before"
 """On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""

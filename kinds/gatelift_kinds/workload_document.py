@@ -15,8 +15,8 @@ from gatelift_kinds.patches import encode
 from gatelift_kube.objects.core import Container, PodSpec
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import WORKLOAD, Resource
-from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT, ANNOTATION_EPOCH
+from gatelift_kube.values.resources import WORKLOAD, Resource
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT, ANNOTATION_EPOCH
 
 FIRST_EPOCH = "1"
 

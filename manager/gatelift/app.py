@@ -34,21 +34,22 @@ from gatelift.core.api import commands, events
 from gatelift.core.state.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
-from gatelift_kube import collector, descriptors, self_signed
-from gatelift_kube.budget import Budget, budget
-from gatelift_kube.client import Client
-from gatelift_kube.clock import monotonic, wall
-from gatelift_kube.config import ClusterConfig
-from gatelift_kube.election import ElectionTimes
-from gatelift_kube.leader import LeaderElector
-from gatelift_kube.machine_loop import MachineLoop
-from gatelift_kube.metrics_access import MetricsAccess
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.api.leader import LeaderElector
+from gatelift_kube.deciding.budget import Budget, budget
+from gatelift_kube.deciding.election import ElectionTimes
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.repetitions import problems
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.status_server import ListenError, StatusServer
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
+from gatelift_kube.process import collector, descriptors
+from gatelift_kube.process.clock import monotonic, wall
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.repetitions import problems
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.serving import self_signed
+from gatelift_kube.serving.metrics_access import MetricsAccess
+from gatelift_kube.serving.status_server import ListenError, StatusServer
+from gatelift_kube.values.resources import WORKER_CLUSTER
 
 EXTEND_SECONDS = 1.0
 """How often the core is told how long the lead lasts: a tenth of the shortest lease in use."""

@@ -14,8 +14,8 @@ from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSet
 from gatelift.core.state.settings import CoreSettings
 from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import KINDS
-from gatelift_wire.leases import longest_right
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions.leases import longest_right
+from gatelift_wire.sessions.session_manager import ManagerSession
 
 REQUEUE_BASE_SECONDS = 1.0
 """First pause after a failed placement, doubling. Kueue's MultiKueue comes back at once; its 60 s are for pods that do

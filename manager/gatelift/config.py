@@ -20,7 +20,7 @@ from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift.own_settings import Gatelift
 from gatelift.selector_settings import NamespaceSelector
 from gatelift_admission.values import amounts
-from gatelift_kube.settings_file import (
+from gatelift_kube.process.settings_file import (
     ConfigError,
     NamespaceName,
     NamespaceNameOrNone,

@@ -1,7 +1,7 @@
 """What a manager tells people who take clusters in: where agents find it, and how long a token lasts. Pure.
 
 Published in the ConfigMap that also holds the certificate bundle, so that `gatelift cluster add` needs no configuration
-file. Neighbours: `adapters.authority_store` (writes it), `cli.clusters` (reads it).
+file. Neighbours: `cli.clusters` (reads it).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gatelift_kube.numbers import whole
+from gatelift_kube.values.numbers import whole
 
 if TYPE_CHECKING:  # it brings pydantic, which the command line does without
     from gatelift.config import Configuration

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from gatelift_kube.plain_text import plain
+from gatelift_kube.values.plain_text import plain
 
 CHARS_MAX = 64 * 1024
 """Of one text in a line of the log: a long traceback has a tenth."""

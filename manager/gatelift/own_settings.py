@@ -11,9 +11,9 @@ from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import Seconds
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
-from gatelift_kube.settings_file import EnvironmentSettings, Section, address
-from gatelift_wire.leases import least_lost, longest_right
-from gatelift_wire.limits import LANDED_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS
+from gatelift_kube.process.settings_file import EnvironmentSettings, Section, address
+from gatelift_wire.sessions.leases import least_lost, longest_right
+from gatelift_wire.values.limits import LANDED_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS
 
 DAY = 24 * 3600.0
 

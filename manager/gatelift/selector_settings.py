@@ -12,8 +12,8 @@ import msgspec
 from pydantic import AfterValidator, Field, model_validator
 
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
-from gatelift_kube.selectors import NAMESPACE_LABEL
-from gatelift_kube.settings_file import Section
+from gatelift_kube.objects.selectors import NAMESPACE_LABEL
+from gatelift_kube.process.settings_file import Section
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")

@@ -15,11 +15,11 @@ from typing import Any
 from tenacity import RetryCallState
 from tenacity.stop import StopBaseT
 
-from gatelift_kube.client import Client
-from gatelift_kube.errors import KubeError, NotFoundError
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
-from gatelift_kube.retry import is_transient
-from gatelift_kube.waiting import may_heal, until
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError, NotFoundError
+from gatelift_kube.deciding.retry import is_transient
+from gatelift_kube.process.waiting import may_heal, until
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.errors import SandboxError
 
 GRANTED_SECONDS = 120.0

@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 from tenacity import AsyncRetrying, retry_if_exception, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
-from gatelift_kube.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
-from gatelift_kube.waiting import may_heal, until
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.process.waiting import may_heal, until
+from gatelift_kube.values.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import access
 from gatelift_sandbox.errors import SandboxError
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from tenacity import stop_after_delay
 
-from gatelift_kube.waiting import until
+from gatelift_kube.process.waiting import until
 
 STOP_GRACE_SECONDS = 10.0
 """etcd and the API server end within 2 s of SIGTERM when they are healthy; then SIGKILL."""

@@ -22,13 +22,13 @@ import yaml
 from tenacity import stop_never
 
 from gatelift.cli.manifests import ACCEPTING, MANAGEMENT, WORKER, Part, agent_binding, load_manifests
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.deciding.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.waiting import may_heal, until
+from gatelift_kube.process.waiting import may_heal, until
+from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children, ports
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.provider import Cluster

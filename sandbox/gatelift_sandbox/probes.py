@@ -15,7 +15,7 @@ import aiohttp
 import yaml
 from tenacity import stop_after_delay
 
-from gatelift_kube.waiting import until
+from gatelift_kube.process.waiting import until
 from gatelift_sandbox.errors import StartError
 
 POLL_SECONDS = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from gatelift_kube.tasks import Supervisor
+from gatelift_kube.process.tasks import Supervisor
 
 CHUNK_BYTES = 64 * 1024
 CONNECTIONS_MAX = 64

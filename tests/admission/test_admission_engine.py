@@ -12,7 +12,7 @@ from gatelift_admission.waking.timing import SOON
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import Preemption
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 from support.twin.admission_objects import (
     cluster_queue,
     engine_with,

@@ -10,7 +10,7 @@ from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Inadmissible
 from gatelift_kube.objects.kueue import WorkloadStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 from support.twin.admission_objects import cluster_queue, group, local_queue, pod_set, rest, simple_engine, workload
 
 LQ, OTHER = ObjectKey("ns", "lq"), ObjectKey("ns", "other")

@@ -22,7 +22,7 @@ from admission.test_debts import (
 from gatelift_admission.engine import Engine
 from gatelift_kube.objects.kueue import Admission, ClusterQueue, PodSetAssignment, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 from support.twin.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
 from support.twin.cohort_engine import COHORT, arrive, moves
 

@@ -10,9 +10,9 @@ import pytest
 from gatelift_agent.core.settings import Mode
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import JOB, POD
-from gatelift_wire import messages as m
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC

@@ -13,12 +13,12 @@ import pytest
 
 from gatelift_agent.core import events
 from gatelift_agent.core.admission.backend import GRANTED, Request
-from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
-from gatelift_kube.resources import CONFIG_MAP, JOB, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, Create, Delete, Patch, PatchKind, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch, PatchKind, WriteError
+from gatelift_kube.values.resources import CONFIG_MAP, JOB, POD, ObjectKey, ObjectRef
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster, Manager, play
 from support.agent.scripted_backend import NOBODY, NOT_YET, REFUSED, RETRY_SECONDS, Script, request_of
 from support.agent.stage import Stage

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.allowances import ANNOTATION_GRANTED, GRANTED_BYTES_MAX, SAMPLE_SECONDS
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, POD_SPEC

@@ -15,14 +15,14 @@ from gatelift_agent.core import shapes
 from gatelift_agent.core.podspecs import SpecError, read
 from gatelift_agent.core.settings import FlavorCapacity
 from gatelift_kinds import registry
-from gatelift_kube import decoding
-from gatelift_kube.resources import POD as POD_RESOURCE
-from gatelift_kube.writes import ApiWrite, Create, WriteError, WriteFailed
+from gatelift_kube.deciding.writes import ApiWrite, Create, WriteError, WriteFailed
+from gatelift_kube.decoding import decoding
+from gatelift_kube.values.resources import POD as POD_RESOURCE
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.watches import Stored
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME

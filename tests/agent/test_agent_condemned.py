@@ -13,12 +13,12 @@ import pytest
 
 from gatelift_agent.core import commands, events, ownership
 from gatelift_agent.core.condemned import REASON, SETTLE_SECONDS
-from gatelift_kube.contained import Contained
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.resources import JOB, NAMESPACE, POD
-from gatelift_kube.writes import Create, Delete, ObjectSeen
-from gatelift_wire import messages as m
-from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import FINALIZER_REPORT
 from support.agent.drivers import running_job
 from support.agent.namespaces import (
     condemn,

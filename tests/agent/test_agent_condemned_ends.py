@@ -10,10 +10,10 @@ import pytest
 
 from gatelift_agent.core.condemned import LEFT_SECONDS, REASON, SETTLE_SECONDS
 from gatelift_kinds.pod_trouble import NAMESPACE_GOES
-from gatelift_kube.resources import CONFIG_MAP, JOB, POD
-from gatelift_kube.writes import Patch
-from gatelift_wire import messages as m
-from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
+from gatelift_kube.deciding.writes import Patch
+from gatelift_kube.values.resources import CONFIG_MAP, JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import FINALIZER_REPORT, PlacementKey
 from support.agent.drivers import Cluster, namespace_goes, running_job
 from support.agent.namespaces import condemn, job_goes, pod_names, running_pod, writes_refused
 from support.agent.stage import Stage

@@ -7,13 +7,13 @@ import pytest
 
 from gatelift_agent.core import events
 from gatelift_agent.core.world import World
-from gatelift_kube.contained import Contained
-from gatelift_kube.resources import CONFIG_MAP, NODE, POD
-from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
-from gatelift_wire import limits
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError, WriteFailed
+from gatelift_kube.values.resources import CONFIG_MAP, NODE, POD
+from gatelift_wire.values import limits
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, POD_SPEC

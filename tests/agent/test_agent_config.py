@@ -11,7 +11,7 @@ import yaml
 
 from gatelift_agent import config as configuration
 from gatelift_agent.core.settings import FlavorCapacity, KeepFinished
-from gatelift_wire import tokens
+from gatelift_wire.values import tokens
 
 TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
 GOOD: dict[str, Any] = {"cluster": "w1", "manager": "manager.example.com:7443"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gatelift_agent.core import events
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import KEY, commit_messages
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Patch
+from gatelift_kube.deciding.writes import Patch
+from gatelift_kube.values.resources import JOB, POD
 from support.agent.drivers import Cluster, Manager, play
 from support.agent.stage import Stage
 

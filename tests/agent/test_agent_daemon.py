@@ -24,19 +24,19 @@ from gatelift_agent.app import Agent
 from gatelift_agent.config import Configuration
 from gatelift_agent.core.events import LeadershipGained
 from gatelift_agent.local_agent import start_local_agent
-from gatelift_kube import conditions
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.clock import monotonic
-from gatelift_kube.config import ClusterConfig, from_kubeconfig
-from gatelift_kube.election import ElectionTimes
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import JOB, LEASE, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent, ObjectSeen
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.config import ClusterConfig, from_kubeconfig
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.election import ElectionTimes
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, ApiEvent, ObjectSeen
+from gatelift_kube.objects import conditions
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.values.resources import JOB, LEASE, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from gatelift_wire import inventory, tokens
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values import inventory, tokens
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.until import until
 from support.wire.edge import HOST, Edge
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_kube.resources import JOB, NODE, POD
-from gatelift_wire import messages as m
-from gatelift_wire.limits import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
+from gatelift_kube.values.resources import JOB, NODE, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.limits import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from support.agent.drivers import Cluster, running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY, UNSEEN_SECONDS

@@ -13,11 +13,11 @@ import pytest
 from gatelift_agent.core import early, events, observing
 from gatelift_agent.core.settings import Mode
 from gatelift_agent.core.world import World
-from gatelift_kube.contained import Contained
-from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_kube.writes import KubeObject, ObjectGone, ObjectSeen
-from gatelift_wire import messages as m
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import KubeObject, ObjectGone, ObjectSeen
+from gatelift_kube.values.resources import JOB, POD, Resource
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.agent.drivers import running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, decode

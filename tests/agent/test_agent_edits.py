@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.starting import WORD_SECONDS
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
-from gatelift_wire import messages as m
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, POD_SPEC, UNSEEN_SECONDS

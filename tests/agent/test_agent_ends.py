@@ -7,12 +7,12 @@ import pytest
 
 from gatelift_agent.core import events
 from gatelift_agent.core.placements import IllegalMoveError, State
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
-from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteError
+from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages, decode

@@ -19,11 +19,12 @@ from gatelift_agent.adapters import enrolment as enrolments
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore, Identity, IdentityStoreError, SecretStore
 from gatelift_agent.adapters.targets import Target
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.tasks import spawn
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from gatelift_wire import identity, tokens
+from gatelift_wire.streams import identity
+from gatelift_wire.values import tokens
 from support.until import until
 from support.wire.edge import HOST, Edge, utc_now
 

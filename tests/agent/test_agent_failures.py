@@ -10,8 +10,8 @@ import pytest
 from gatelift_agent.core import failures, records
 from gatelift_agent.core.failures import Failures
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import JOB, POD
-from gatelift_wire import messages as m
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import fail_pod, failed_job, running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY

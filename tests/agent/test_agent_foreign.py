@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import JOB, POD
-from gatelift_wire import limits
-from gatelift_wire import messages as m
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import limits
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, NAMESPACE_NAME, POD_SPEC

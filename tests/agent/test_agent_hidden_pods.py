@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
-from gatelift_wire import messages as m
+from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY, ORIGIN, decode

@@ -13,11 +13,11 @@ import pytest_asyncio
 from gatelift.adapters import authority
 from gatelift_agent.adapters.enrolment import Enrolment, new_key, signing_request
 from gatelift_agent.adapters.identity_store import Identity, IdentityChangedError, SecretStore
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.values.resources import SECRET, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from gatelift_wire import identity
+from gatelift_wire.streams import identity
 from support.wire.edge import utc_now
 
 NAME = "gatelift-agent-identity"

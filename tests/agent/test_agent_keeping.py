@@ -8,13 +8,13 @@ import pytest
 
 from gatelift_agent.core import reports
 from gatelift_agent.core.settings import KeepFinished, Mode
-from gatelift_kube.contained import Contained
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.drivers import fail_pod, failed_job, namespace_goes, running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, commit_messages

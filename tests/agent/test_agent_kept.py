@@ -11,13 +11,13 @@ from gatelift_agent.core import keeper as keeping
 from gatelift_agent.core import kept_state, records
 from gatelift_agent.core.asked import Writes
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, POD, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN
 

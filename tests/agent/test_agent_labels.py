@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_kube.writes import Create, Delete, Patch
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.deciding.writes import Create, Delete, Patch
+from gatelift_kube.values.resources import JOB, POD, Resource
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_kube.writes import Create
-from gatelift_wire import messages as m
+from gatelift_kube.deciding.writes import Create
+from gatelift_kube.values.resources import JOB, POD, Resource
+from gatelift_wire.values import messages as m
 from support.agent.stage import Stage
 from support.agent.values import KEY
 

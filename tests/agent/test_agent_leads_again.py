@@ -6,7 +6,7 @@ import msgspec
 
 from gatelift_agent.core import events
 from gatelift_agent.core.keeper import STATE_NAME
-from gatelift_kube.resources import CONFIG_MAP
+from gatelift_kube.values.resources import CONFIG_MAP
 from support.agent.stage import Stage
 
 SYSTEM = "gatelift-system"

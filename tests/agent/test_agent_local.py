@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.settings import Mode
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
-from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
-from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
+from gatelift_kube.values.resources import JOB, POD, RESOURCE_FLAVOR
 from gatelift_sandbox.embedded.builtin import kinds
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages

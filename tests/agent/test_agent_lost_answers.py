@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Delete, Patch, WriteError
-from gatelift_wire import messages as m
+from gatelift_kube.deciding.writes import Delete, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME

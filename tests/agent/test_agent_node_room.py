@@ -14,12 +14,12 @@ from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.admission.node_room import NodeRoom, Room
 from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
-from gatelift_kube.resources import NODE, POD
-from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import NODE, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import ORIGIN
 

@@ -9,14 +9,14 @@ from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.adapters.node_watch import RUNNING
 from gatelift_agent.core.admission.node_room import Room
 from gatelift_agent.core.events import Event, RoomSeen
-from gatelift_kube.budget import budget
-from gatelift_kube.client import Client
-from gatelift_kube.clock import monotonic
-from gatelift_kube.resources import NODE, POD
-from gatelift_kube.retry import RetryPolicy
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import ObjectSeen
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.retry import RetryPolicy
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import NODE, POD
 from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 

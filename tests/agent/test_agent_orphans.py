@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from gatelift_agent.core.orphans import COLLECT_SECONDS, TAKEN_OFF
 from gatelift_agent.core.placements import Hidden
 from gatelift_agent.core.settings import Mode
+from gatelift_kube.deciding.writes import Delete, EmitEvent, WriteError
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Delete, EmitEvent, WriteError
-from gatelift_wire import messages as m
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import running_job
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import ApiWrite, Delete, ObjectGone, Patch, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import ApiWrite, Delete, ObjectGone, Patch, WriteError
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages, decode
 

@@ -38,12 +38,12 @@ from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kinds.registry import POD_KIND
 from gatelift_kube.objects.core import Node, NodeSpec, Pod, PodSpec, SchedulingGate, Taint
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
-from gatelift_kube.versions import is_older
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import KUBELET_MARGIN_SECONDS
-from gatelift_wire.messages import PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.objects.versions import is_older
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.limits import KUBELET_MARGIN_SECONDS
+from gatelift_wire.values.messages import PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 KEY = PlacementKey("w-1", 1)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import Create, Delete, Patch
-from gatelift_wire import messages as m
+from gatelift_kube.deciding.writes import Create, Delete, Patch
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
 from support.agent.stage import Stage
 from support.agent.values import KEY
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 
-from gatelift_agent.core.reports import TROUBLE_SECONDS
-from gatelift_kube.resources import POD
-from gatelift_wire import messages as m
+import pytest
+
+from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.troubles import TROUBLE_SECONDS
+from gatelift_kinds.markers import ADMISSION_GATE
+from gatelift_kube.deciding.writes import Patch
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
+from support.agent.values import JOB_SPEC, POD_SPEC
 
 A_WHILE = TROUBLE_SECONDS + 5.0
 
@@ -27,6 +33,63 @@ def test_is_45_a_pod_that_no_node_takes_is_reported_though_it_was_before() -> No
     assert len(stage.peer.of(m.ObjectReport)) == told + 1
     (said,) = json.loads(stage.peer.of(m.ObjectReport)[-1].status)["conditions"]
     assert said["reason"] == "Unschedulable"
+
+
+# --- gates -----------------------------------------------------------------------------------------------------------
+
+GATE = "example.com/quarantine"
+
+
+def told(stage: Stage) -> list[tuple[m.PodTrouble, ...]]:
+    return [each.troubles for each in stage.peer.of(m.CountsReport)]
+
+
+@pytest.mark.parametrize("mode", [Mode.REMOTE, Mode.LOCAL])
+def test_is_45_a_pod_that_waits_for_a_gate_of_others_says_for_which(mode: Mode) -> None:
+    stage = Stage(mode=mode)
+    stage.start()
+    spec = {**POD_SPEC, "schedulingGates": [{"name": GATE}]}
+    if mode is Mode.LOCAL:
+        held = {**spec, "schedulingGates": [*spec["schedulingGates"], {"name": ADMISSION_GATE}]}
+        labels = {"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": "q"}
+        stage.create(POD, {"metadata": {"name": "p", "namespace": "team-a", "labels": labels}, "spec": held})
+        stage.settle()
+    stage.place(spec=spec)
+    stage.pass_seconds(TROUBLE_SECONDS - 1.0)
+    assert told(stage) == []
+    stage.pass_seconds(3600.0)
+    text = f'waits for scheduling gate "{GATE}" to be taken off'
+    assert told(stage) == [(m.PodTrouble(reason="SchedulingGated", pod="p", text=text),)], "once"
+    stage.change(POD, "p", {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}})
+    stage.pass_seconds(A_WHILE)
+    assert stage.state() == "Running"
+    assert told(stage)[1:] == [()]
+
+
+def test_is_45_a_pod_that_waits_for_our_gate_alone_tells_nothing() -> None:
+    stage = Stage()
+    stage.start()
+    stage.hold = lambda write: isinstance(write, Patch) and write.ref.resource == POD
+    stage.place()
+    stage.pass_seconds(60.0)
+    assert (stage.state(), told(stage)) == ("Gated", [])
+
+
+def test_is_45_pods_of_a_job_that_wait_for_a_gate_say_for_which() -> None:
+    stage = Stage()
+    stage.start()
+    cluster = Cluster(stage, finishes=False)
+    template = {"spec": {**POD_SPEC, "restartPolicy": "Never", "schedulingGates": [{"name": GATE}, {"name": "b/c"}]}}
+    stage.place(kind="Job", name="j", spec={**JOB_SPEC, "template": template})
+    while cluster.react():
+        pass
+    stage.pass_seconds(A_WHILE)
+    ((one,),) = told(stage)[-1:]
+    assert (one.reason, one.text) == ("SchedulingGated", f'waits for scheduling gates "{GATE}", "b/c" to be taken off')
+    for name in sorted(each["metadata"]["name"] for each in stage.store.look_all(("", "pods"))):
+        stage.change(POD, name, {"spec": {"schedulingGates": None}})
+    stage.pass_seconds(A_WHILE)
+    assert told(stage)[-1] == ()
 
 
 # --- pods of a Job ---------------------------------------------------------------------------------------------------

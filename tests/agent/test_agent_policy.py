@@ -12,10 +12,10 @@ from gatelift_agent.config import PolicySection
 from gatelift_agent.core import policy as policies
 from gatelift_agent.core.sanitise import sanitise
 from gatelift_agent.core.settings import Policy
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import Create, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Create, WriteError
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, POD_SPEC
 from support.baseline import ALL_TYPES, AT_HOME, BEYOND_BASELINE, BEYOND_LISTS, NAMES_A_SECRET, Case, a_spec

@@ -6,9 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.placements import Placement
-from gatelift_kube.objects.core import Namespace
-from gatelift_kube.resources import JOB, NAMESPACE, POD
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.writes import (
     ApiWrite,
     Create,
     Delete,
@@ -19,8 +17,10 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_wire import messages as m
-from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
+from gatelift_kube.objects.core import Namespace
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import FINALIZER_REPORT, PlacementKey
 from support.agent.drivers import Cluster, namespace_goes
 from support.agent.namespaces import all_go_unseen, node_heard, rights_go
 from support.agent.stage import Stage

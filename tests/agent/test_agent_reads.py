@@ -16,17 +16,17 @@ from gatelift_agent.adapters import kubernetes
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.core.commands import ReadNamespace, ReadPods
 from gatelift_agent.core.events import Event, NamespaceNotRead, NamespaceRead, NamespaceSynced, PodsNotRead, PodsRead
-from gatelift_kube import reads
-from gatelift_kube.budget import budget
-from gatelift_kube.client import Client
-from gatelift_kube.clock import monotonic
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
-from gatelift_kube.retry import RetryPolicy
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteError, WriteFailed
-from gatelift_wire import messages as m
+from gatelift_kube.api import reads
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.retry import RetryPolicy
+from gatelift_kube.deciding.writes import Create, ObjectSeen, Patch, Synced, WriteError, WriteFailed
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD
+from gatelift_wire.values import messages as m
 from support.agent.stage import Stage
 from support.agent.values import KEY
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of

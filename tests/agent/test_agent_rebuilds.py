@@ -8,10 +8,10 @@ import pytest
 
 from gatelift_agent.core import doubts, orphans, rebuilding
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.contained import Contained
-from gatelift_kube.resources import POD
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 

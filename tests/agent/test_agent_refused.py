@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_agent.core import commands, events
-from gatelift_wire import session as wire
-from gatelift_wire.refusals import CloseReason
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.values.refusals import CloseReason
 from support.agent.stage import Stage
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from gatelift_agent.core import commands, events
 from gatelift_agent.core.asked import Asked, Purpose
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
-from gatelift_wire import messages as m
-from gatelift_wire.keys import LABEL_EPOCH, PlacementKey
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import LABEL_EPOCH, PlacementKey
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
@@ -64,6 +64,11 @@ def _unlabelled(stage: Stage) -> None:
 def _unlabelled_pod(stage: Stage) -> None:
     [pod, *_] = stage.store.look_all(("", "pods"))
     stage.change(POD, pod["metadata"]["name"], {"metadata": {"labels": None}})
+
+
+def _pod_is_gone(stage: Stage) -> None:
+    [pod, *_] = stage.store.look_all(("", "pods"))
+    stage.remove(POD, pod["metadata"]["name"], grace=0)
 
 
 def _gates(stage: Stage) -> None:
@@ -122,6 +127,7 @@ def _nothing(_stage: Stage) -> None:
 WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.CREATE: [(_nothing, _create)],
     Purpose.SAMPLE: [(_nothing, lambda stage: stage.place(kind="Job", name="j"))],
+    Purpose.WHY: [(_job_runs, _pod_is_gone)],
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
     Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
     Purpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],

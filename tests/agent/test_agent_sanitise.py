@@ -14,7 +14,7 @@ from gatelift_agent.core.sanitise import sanitise
 from gatelift_agent.core.settings import Policy
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 
 TOKEN_VOLUME = {
     "name": "kube-api-access-x7k2p",

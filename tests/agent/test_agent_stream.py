@@ -17,8 +17,8 @@ from gatelift_agent.adapters.identity_store import Identity
 from gatelift_agent.adapters.manager_client import ManagerClient
 from gatelift_agent.adapters.targets import Target
 from gatelift_agent.core import events
-from gatelift_wire.messages import Frame, Hello, Welcome
-from gatelift_wire.refusals import CloseReason
+from gatelift_wire.values.messages import Frame, Hello, Welcome
+from gatelift_wire.values.refusals import CloseReason
 from support.until import until
 from support.wire.edge import HOST, Edge, signed, utc_now
 

@@ -6,9 +6,9 @@ import msgspec
 
 from gatelift_agent.core import events
 from gatelift_agent.core.machine import STAND_DOWN_SECONDS
-from gatelift_kube.resources import CONFIG_MAP, POD
-from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, Delete, WriteError
-from gatelift_wire.limits import LEASE_SECONDS
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, Create, Delete, WriteError
+from gatelift_kube.values.resources import CONFIG_MAP, POD
+from gatelift_wire.values.limits import LEASE_SECONDS
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN
 

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
+from gatelift_kube.deciding.writes import Delete, Patch
 from gatelift_kube.objects.core import Node, NodeSpec, Taint
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import NODE, POD
-from gatelift_kube.writes import Delete, Patch
+from gatelift_kube.values.resources import NODE, POD
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.limits import KUBELET_MARGIN_SECONDS
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.limits import KUBELET_MARGIN_SECONDS
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC
 

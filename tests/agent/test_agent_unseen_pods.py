@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_agent.core import commands, events
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.embedded.watches import Change
-from gatelift_wire import messages as m
+from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY

@@ -10,13 +10,13 @@ import pytest
 
 from gatelift_agent.core import commands, events, reports, world
 from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
-from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import JOB, POD, RESOURCE_FLAVOR
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS, commit_messages

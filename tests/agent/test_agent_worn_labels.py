@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Delete
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Delete
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import Refusal
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, MANAGED, NAMESPACE_NAME, ORIGIN, POD_SPEC, UNSEEN_SECONDS, commit_messages

@@ -9,9 +9,18 @@ from bench.fake_worker import FakeWorker
 from bench.memory import placed_pod
 
 from gatelift_agent.core import events
+from gatelift_kube.deciding.writes import (
+    Create,
+    Delete,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    PatchKind,
+    WriteDone,
+    WriteFailed,
+)
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, PatchKind, WriteDone, WriteFailed
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 from support.until import until
 
 NAMESPACE = "bench"

@@ -12,12 +12,12 @@ from bench.generator import BASELINE, LARGE_SCALE, Kind, Load, arrivals, scaled,
 from bench.generator_runner import Runner
 from bench.processes import rss_peak_bytes
 
-from gatelift_kube import decoding
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ObjectSeen
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import WORKLOAD
 from support.until import until
 
 TINY = Load("tiny", 1, 1, (Kind("only", 1, 5, 100, 0.1, 0.01),))

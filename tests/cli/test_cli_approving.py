@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gatelift.cli import approving
 from gatelift.cli.main import app
-from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Said, Stage, admitted, condition
 
 KEY = "0123456789abcdef" + "f" * 48

@@ -11,8 +11,8 @@ import pytest
 from gatelift.adapters import authority
 from gatelift.adapters.authority_store import NAME, REFRESH_SECONDS
 from gatelift.cli.authority import STEP_AT
-from gatelift_kube.resources import SECRET, WORKER_CLUSTER
-from gatelift_kube.timestamps import to_seconds, to_text
+from gatelift_kube.values.resources import SECRET, WORKER_CLUSTER
+from gatelift_kube.values.timestamps import to_seconds, to_text
 from support.manager.cli_stage import Stage
 
 SYSTEM = "gatelift-system"

@@ -20,11 +20,11 @@ from gatelift.core.clusters.cluster_status import (
     ANNOTATION_FENCED_THROUGH,
 )
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Page, Served
+from gatelift_kube.api.client import Client
+from gatelift_kube.decoding.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectRef, Resource
+from gatelift_kube.values.resources import ObjectRef, Resource
 from support.manager.cli_stage import condition
 from support.servers.fake_apiserver import merged
 

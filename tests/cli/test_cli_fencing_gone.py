@@ -13,11 +13,11 @@ from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing_gone import declare_gone
 from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Found, Stage, Told
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Served
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
+from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.values.resources import ObjectRef
 from support.servers.fake_apiserver import merged
 
 FINDING = Finding(why="cluster b brings back a number", since="2026-01-01T00:00:00Z", counter=7, term=3)

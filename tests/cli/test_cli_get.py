@@ -11,7 +11,7 @@ import yaml
 
 from gatelift.cli.leader import absent_by
 from gatelift_kube.objects.core import Lease, LeaseSpec
-from gatelift_kube.resources import CONFIG_MAP, LEASE, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import CONFIG_MAP, LEASE, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Stage, admitted, condition, say
 from support.servers.fake_apiserver import status_of
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, MULTIKUEUE_CONFIG, WORKER_CLUSTER
+from gatelift_kube.values.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    MULTIKUEUE_CONFIG,
+    WORKER_CLUSTER,
+)
 from support.manager.cli_stage import Stage, condition
 
 TEAM = ("-n", "team")

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from gatelift_kinds.pod_trouble import CONDITION, CRASH, IMAGE, START_REFUSED, UNSCHEDULABLE
+from gatelift_kinds.pod_trouble import CONDITION, CRASH, GATED, IMAGE, MISSING, START_REFUSED, UNSCHEDULABLE
 from support.manager.cli_stage import Stage, admitted, condition
 
 TEAM = ("-n", "team")
 TEXT = 'Pod one on cluster "worker-2": 0/3 nodes are available'
 
 
-@pytest.mark.parametrize("reason", [UNSCHEDULABLE, START_REFUSED, IMAGE, CRASH])
+@pytest.mark.parametrize("reason", [MISSING, GATED, UNSCHEDULABLE, START_REFUSED, IMAGE, CRASH])
 def test_is_45_the_first_trouble_stands_below_the_cluster(stage: Stage, reason: str) -> None:
     status = admitted("worker-2")
     status["conditions"] = [*status["conditions"], condition(CONDITION, "True", reason, TEXT)]

@@ -23,11 +23,11 @@ from gatelift.core.state.recovery_values import (
     Told,
     Word,
 )
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Page, Served
+from gatelift_kube.api.client import Client
+from gatelift_kube.decoding.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef, Resource
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectRef, Resource
 from support.manager import cli_stage
 from support.servers.fake_apiserver import merged
 

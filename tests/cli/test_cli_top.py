@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from gatelift.cli.top import NOTHING, Line, Usage, bar, frame, lines, live
-from gatelift_kube.client import Client
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
-from gatelift_kube.tasks import spawn
+from gatelift_kube.api.client import Client
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE
 from support.manager.cli_stage import Stage
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until

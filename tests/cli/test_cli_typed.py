@@ -12,7 +12,7 @@ import yaml
 
 from gatelift.cli.render import lines
 from gatelift.cli.verbs import _in_front
-from gatelift_kube.resources import CLUSTER_QUEUE, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Stage, condition, say
 
 TIME = "2026-01-01T00:00:00Z"

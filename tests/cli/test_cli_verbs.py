@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gatelift.cli.verbs import VERBS
-from gatelift_wire import tokens
+from gatelift_wire.values import tokens
 from support.manager.cli_stage import say
 
 HEAVY = (

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, CONFIG_MAP, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, CONFIG_MAP, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, WORKLOAD
 from support.manager.cli_stage import Stage, condition
 
 TEAM = ("-n", "team")

@@ -12,7 +12,7 @@ import typer
 from gatelift.cli import connection
 from gatelift.cli.main import app
 from gatelift.cli.verbs import VERBS
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 
 ROOT = Path(__file__).parents[2]
 GUIDES = [

@@ -13,7 +13,7 @@ import pytest
 from gatelift.cli.demo import ENDLESS, PIECES
 from gatelift.cli.manifests import deploy_folder
 from gatelift_admission.values import amounts
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_sandbox import applying, children, ensemble
 from gatelift_sandbox.ensemble import Plan, Standing
 from gatelift_sandbox.errors import SandboxError

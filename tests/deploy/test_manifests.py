@@ -16,8 +16,8 @@ from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, age
 from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kinds import own_marks
-from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
+from gatelift_kube.values import resources
 from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
 
 Json = dict[str, Any]

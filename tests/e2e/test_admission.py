@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import CLUSTER_QUEUE, EVENT, JOB, LOCAL_QUEUE, NODE, POD
-from gatelift_kube.timestamps import to_seconds
+from gatelift_kube.values.resources import CLUSTER_QUEUE, EVENT, JOB, LOCAL_QUEUE, NODE, POD
+from gatelift_kube.values.timestamps import to_seconds
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.admission import (
     BUDGET,

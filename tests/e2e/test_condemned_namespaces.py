@@ -13,9 +13,9 @@ import pytest
 
 from gatelift.cli.manifests import ACCEPTING, agent_binding
 from gatelift_kinds.pod_trouble import CONDITION, NAMESPACE_GOES
-from gatelift_kube.resources import JOB, NAMESPACE, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_wire.values.keys import FINALIZER_REPORT
 from support.e2e.sandbox_kubectl import Kubectl, KubectlError
 from support.e2e.world import MODULE_SECONDS, Json, World
 

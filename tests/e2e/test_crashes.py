@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.books import Books
 from support.e2e.world import GRACE_SECONDS, MODULE_SECONDS, NAMESPACE, WORKERS, World

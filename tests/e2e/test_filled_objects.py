@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gatelift_kube.errors import TooLargeError
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.deciding.errors import TooLargeError
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, World
 

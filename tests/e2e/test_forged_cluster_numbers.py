@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT
 from support.e2e.world import MODULE_SECONDS, WORKERS, Json, World

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.errors import ApiError
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.deciding.errors import ApiError
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, TRANSITION_SECONDS, Json, World
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.admission import queue, said, set_up
 from support.e2e.world import MODULE_SECONDS, World

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.behaviour import OOM_KILLED, Behaviour
 from support.e2e.world import MODULE_SECONDS, WORKERS, World
 

@@ -15,16 +15,16 @@ import pytest
 
 from gatelift_kinds.kind import DeleteStep, PatchStep, Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import ConflictError
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.deciding.errors import ConflictError
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import WALL, condition
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e import world as e2e_world
 from support.e2e.world import MODULE_SECONDS, PROVIDER_ENVIRONMENT, REQUIRED, World

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import ConflictError
-from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.deciding.errors import ConflictError
+from gatelift_kube.deciding.writes import PatchKind
+from gatelift_kube.values.resources import LEASE, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT, SYSTEM, Daemon
 from support.e2e import audit_log

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import EVENT, JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import EVENT, JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.rules import GATELIFT
 from support.e2e.sandbox_kubectl import Kubectl, KubectlError

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gatelift.core.clusters.cluster_status import LOST
-from gatelift_kube.resources import POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.errors import SandboxError
 from support.e2e import own_image

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.errors import ApiError
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.deciding.errors import ApiError
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, World
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import LEASE, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, SYSTEM
 from gatelift_sandbox.processes import LocalProvider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.admission import runs, says
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, World

@@ -12,7 +12,7 @@ import pytest_asyncio
 import yaml
 
 from gatelift.webhooks.configuration import SHOWN
-from gatelift_kube.resources import JOB, POD, Resource
+from gatelift_kube.values.resources import JOB, POD, Resource
 from support.e2e.rules import webhooks_alone
 from support.servers.contract_api import Api, until_said
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
-from gatelift_kube.resources import CLUSTER_QUEUE
+from gatelift_kube.values.resources import CLUSTER_QUEUE
 from support.e2e.policies_in_force import policies_in_force
 from support.e2e.rules import webhooks_alone
 from support.manager.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest

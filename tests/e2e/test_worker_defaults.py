@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, LIMIT_RANGE, POD, Resource
+from gatelift_kube.values.resources import JOB, LIMIT_RANGE, POD, Resource
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World, is_of
 

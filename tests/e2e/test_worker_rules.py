@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from gatelift.cli.manifests import ACCEPTING, WORKER, agent_binding, deploy_folder, load_manifests
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.metrics_access import Access, MetricsAccess
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.serving.metrics_access import Access, MetricsAccess
 from gatelift_sandbox.provider import Cluster
 from support.baseline import AT_HOME, BEYOND_BASELINE, Case
 from support.e2e.rules import GATELIFT, control_plane, refused

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
+from gatelift_kube.deciding.writes import ApiWrite, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
 from support.sim.cluster import TEAM
 from support.sim.history import History
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, IGNORE_ALL
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD
-from gatelift_wire.inventory import ForeignRun
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_wire.values.inventory import ForeignRun
 from support.sim.cluster import Doc
 from support.sim.election import SimLease
 from support.sim.history import History

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
 from support.sim.objects import holds

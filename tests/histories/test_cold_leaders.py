@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.sim.disasters import home_put_back
 from support.sim.history import History
 from support.sim.manager import SimManager

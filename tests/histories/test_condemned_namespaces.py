@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.pod_trouble import CONDITION, NAMESPACE_GOES
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
-from gatelift_kube.writes import WriteError
-from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_kube.deciding.writes import WriteError
+from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
+from gatelift_wire.values.keys import FINALIZER_REPORT
 from histories.test_absence import KUBELET_IS_HEARD_SECONDS, refuse_pods
 from support.sim.cluster import TEAM
 from support.sim.history import History

@@ -11,9 +11,9 @@ from gatelift.core.conclusions import held, reports
 from gatelift.core.works import deciding, intake, reconcile
 from gatelift_agent.core import orders, progress, rebuilding
 from gatelift_agent.core.placements import State
-from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
-from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_wire.messages import Commit, Offer, Stop
+from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
+from gatelift_wire.values.messages import Commit, Offer, Stop
 from support.sim.history import History
 
 REST_SECONDS = PAUSE_SECONDS_MAX + 100.0

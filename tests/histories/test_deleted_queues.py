@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR
 from support.manager.builders import kueue_object
 from support.sim.cohort_history import (
     BORROWED,

@@ -7,7 +7,7 @@ import pytest
 
 from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without
 from gatelift.core.state.recovery_values import Stage
-from gatelift_kube.resources import POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from histories.test_recovery import (
     cordon,
     enrol_another,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import NODE, POD, WORKLOAD
+from gatelift_kube.values.resources import NODE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import LOST
 from support.sim.history import History
 

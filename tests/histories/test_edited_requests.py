@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, LIMIT_RANGE, POD
+from gatelift_kube.values.resources import JOB, LIMIT_RANGE, POD
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History

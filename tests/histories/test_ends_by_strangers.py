@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, Resource
+from gatelift_kube.values.resources import JOB, POD, Resource
 from support.sim.cluster import Doc
 from support.sim.history import History
 

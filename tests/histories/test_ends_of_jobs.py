@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, NODE, POD
+from gatelift_kube.values.resources import JOB, NODE, POD
 from gatelift_sandbox.behaviour import LOST, STOP_SECONDS
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, WORKLOAD
+from gatelift_kube.values.resources import JOB, WORKLOAD
 from support.sim.history import History
 
 ANNOTATIONS = ["", "gatelift.dev/shown", "gatelift.dev/template-before"]

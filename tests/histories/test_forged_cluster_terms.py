@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.api import events
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from support.sim.history import History
 
 TERMS = [1000, 2**31 - 1, 2**62]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from support.sim.history import History
 
 HIGHEST = 2**63 - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gatelift.core.api import events
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD
 from support.sim.history import History
 from support.sim.manager import SimManager
 

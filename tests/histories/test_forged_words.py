@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from histories.test_forged_sessions import numbers, say_fenced, write
 from histories.test_recovery import cordon, recovered, restored_before_one_ran, say, until_found
 from histories.test_restored_again import fenced_before_the_backup, waits_for

@@ -1,11 +1,12 @@
-"""HD-257: a gate that its user takes off a placed pod is taken off at its cluster, whoever has died meanwhile."""
+"""HD-257, IS-45: a gate that its user takes off a placed pod is taken off at its cluster; until then it is told of."""
 
 from __future__ import annotations
 
 import pytest
 
 from gatelift_kinds.markers import ADMISSION_GATE
-from gatelift_kube.resources import POD
+from gatelift_kinds.pod_trouble import CONDITION, GATED
+from gatelift_kube.values.resources import POD
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM
 from support.sim.history import History
@@ -62,3 +63,40 @@ def test_hd_257_what_its_user_lets_go_starts_whoever_has_died_meanwhile(what: st
     if "leader" in what and "later" in what:
         history.kill_leader()
     history.until("it runs", lambda: history.containers("one") == 1, 300.0)
+
+
+# --- what is said of it ----------------------------------------------------------------------------------------------
+
+
+def said(history: History) -> list[tuple[str, str]]:
+    """Return our condition on the user's pod and on its Workload."""
+    pods = (each for each in history.objects("home") if each["metadata"]["name"] == "one")
+    documents = (next(pods, None), history.workload("one"))
+    return [
+        (one["reason"], one["message"])
+        for document in documents
+        for one in (document or {}).get("status", {}).get("conditions") or []
+        if one["type"] == CONDITION
+    ]
+
+
+def test_is_45_at_home_a_placed_pod_says_for_which_gate_it_waits_until_it_runs() -> None:
+    history, cluster = placed()
+    history.passes(30.0)
+    text = f'Pod one on cluster "{cluster}": waits for scheduling gate "{GATE}" to be taken off'
+    assert said(history) == [(GATED, text), (GATED, text)]
+    take_it_off(history)
+    history.until("it runs", lambda: history.containers("one") == 1)
+    history.passes(30.0)
+    assert said(history) == []
+
+
+def test_is_45_it_is_said_no_longer_though_its_agent_died_before_it_could_say_that_the_gate_is_gone() -> None:
+    history, cluster = placed()
+    history.passes(30.0)
+    assert len(said(history)) == 2
+    take_it_off(history)
+    history.until("it runs", lambda: history.containers("one") == 1)
+    history.kill_agent(cluster)
+    history.passes(120.0)
+    assert said(history) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_kube.resources import JOB
+from gatelift_kube.values.resources import JOB
 from support.sim.history import History
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.state.recovery_values import Finding
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc

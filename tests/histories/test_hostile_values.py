@@ -10,7 +10,7 @@ import itertools
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
 from support.fuzz.many import marks
 from support.sim.history import History
 

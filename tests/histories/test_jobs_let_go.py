@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.history import History
 
 RESTARTS = pytest.mark.parametrize("restarts", [False, True], ids=["seen", "while the agent is away"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import JOB
+from gatelift_kube.values.resources import JOB
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History

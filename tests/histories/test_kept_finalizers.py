@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKLOAD
 from histories.test_vanished_ends import KINDS, NO_FINALIZERS
 from support.sim.history import History
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.sim.history import History
 
 LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"

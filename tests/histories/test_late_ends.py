@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim.cluster import Doc
 from support.sim.history import History
 from support.sim.objects import epoch_of

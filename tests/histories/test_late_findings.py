@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from histories.test_recovery import until_found
 from support.sim.history import History
 from support.sim.restoring import moved_to_b, restore

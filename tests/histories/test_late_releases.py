@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.values.resources import WORKLOAD
 from support.sim.cluster import Doc
 from support.sim.history import History
 from support.sim.objects import epoch_of

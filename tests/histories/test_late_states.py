@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.keeper import STATE_NAME
-from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, POD
-from gatelift_kube.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, POD
 from support.sim.cluster import ACCEPT, SYSTEM, TEAM
 from support.sim.history import History
 

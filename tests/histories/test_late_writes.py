@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Create, Patch
-from gatelift_wire.limits import CLOCK_DRIFT, LANDED_SECONDS
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_wire.values.limits import CLOCK_DRIFT, LANDED_SECONDS
 from support.sim.clock import ProcessClock
 from support.sim.history import History
 from support.sim.manager import SimManager

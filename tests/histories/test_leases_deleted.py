@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER
-from gatelift_kube.writes import ApiWrite, Create
+from gatelift_kube.deciding.writes import ApiWrite, Create
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from support.sim.agent import SimAgent
 from support.sim.history import History
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import ADMISSION_CHECK, MULTIKUEUE_CONFIG, WORKER_CLUSTER
+from gatelift_kube.values.resources import ADMISSION_CHECK, MULTIKUEUE_CONFIG, WORKER_CLUSTER
 from support.sim.cluster import Doc
 from support.sim.history import History
 from support.sim.world import WORKERS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, Resource
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, Resource
 from gatelift_sandbox.behaviour import RUN_SECONDS
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc
 from support.sim.faults import Faults

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.sim.history import History
 
 GRACE_SECONDS = 900

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.config import Configuration
 from gatelift_agent.core.events import StreamClosed
-from gatelift_kube.resources import POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from support.manager.builders import a_pod
 from support.sim import manager as sim_manager
 from support.sim.cluster import TEAM

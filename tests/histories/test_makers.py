@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM

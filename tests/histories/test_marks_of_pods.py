@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.history import History
 
 ANOTHER = "11111111-1111-4111-8111-111111111111"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_kinds.made_for import ANNOTATION_OWNER
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.history import History
 
 REST_SECONDS = 200.0

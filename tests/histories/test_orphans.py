@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.history import History
 
 NAMES_OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")

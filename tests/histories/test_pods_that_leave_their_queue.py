@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds import markers
-from gatelift_kube.resources import POD
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.history import History
 
 MARK = (markers.MANAGED, markers.QUEUE_NAME)

@@ -7,8 +7,8 @@ import pytest
 
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
-from gatelift_wire.keys import ANNOTATION_GIVEN
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_wire.values.keys import ANNOTATION_GIVEN
 from support.sim.cluster import TEAM
 from support.sim.history import History
 from support.sim.restoring import backup, restore

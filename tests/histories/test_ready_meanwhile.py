@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.config import Configuration
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.sim import manager as sim_manager
 from support.sim.history import History
 from support.sim.world import WORKERS

@@ -15,7 +15,7 @@ from gatelift.core.state.recovery_values import (
     told,
 )
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.sim.cluster import SimCluster
 from support.sim.election import SimLease
 from support.sim.history import History

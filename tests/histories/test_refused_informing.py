@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.writes import ApiWrite, WriteError, WriteFailed
+from gatelift_kube.deciding.writes import ApiWrite, WriteError, WriteFailed
+from gatelift_kube.values.resources import WORKLOAD
 from support.sim.history import History
 
 

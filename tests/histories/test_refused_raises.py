@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from histories.test_recovery import cordon, found, recovered, say, set_active, until_found
 from support.sim.cluster import Doc
 from support.sim.history import History

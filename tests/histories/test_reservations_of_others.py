@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gatelift.core import texts
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.failures import wrong
 from gatelift_sandbox.embedded.rules import custom
-from gatelift_wire.keys import ANNOTATION_EPOCH
+from gatelift_wire.values.keys import ANNOTATION_EPOCH
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
 from support.sim.manager import SimManager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.state.recovery_values import Stage
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from histories.test_recovery import (
     cordon,
     enrol_another,

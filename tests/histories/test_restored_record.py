@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
 from support.sim.disasters import home_put_back, put_back
 from support.sim.history import History

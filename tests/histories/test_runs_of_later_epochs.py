@@ -10,7 +10,7 @@ import pytest
 from gatelift.core import texts
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.sim.history import History
 from support.sim.restoring import Backup, cordon, moved_to_b, restore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import NAMESPACE, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import NAMESPACE, POD, WORKER_CLUSTER
 from support.sim.agent import SimAgent
 from support.sim.cluster import ACCEPT, ELSEWHERE, TEAM, SimCluster
 from support.sim.election import SimLease

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim.cluster import Doc
 from support.sim.history import History
 from support.sim.restoring import Backup, cordon, moved_to_b, restore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, ANNOTATION_RECOVERY, ANNOTATION_STOP_UNEXPLAINED
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from histories.test_recovery import found, placed_between, recovered, say, until_found
 from support.sim.history import History
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.api import commands
-from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR, WORKER_CLUSTER, WORKLOAD, Resource
+from gatelift_kube.values.resources import JOB, POD, RESOURCE_FLAVOR, WORKER_CLUSTER, WORKLOAD, Resource
 from histories.test_restored_record import finding, halted, moved
 from support.sim.history import History
 from support.sim.manager import SimManager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.api import commands, events
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim.history import History
 from support.sim.manager import SimManager
 

@@ -7,7 +7,7 @@ begins with a resync; one that went on where the former had ended left objects, 
 from __future__ import annotations
 
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from histories.test_vanished_ends import KINDS, running, until_nothing_is_left, until_told, vanishes
 from support.sim.history import History
 from support.sim.switchboard import KEY_DIGEST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import JOB, WORKLOAD
+from gatelift_kube.values.resources import JOB, WORKLOAD
 from support.sim.cluster import TEAM
 from support.sim.history import History
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.state.recovery_values import ANNOTATION_RESTORED, Stage
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from histories.test_recovery import cordon, found, recovered, say, until_found
 from support.sim.disasters import home_put_back
 from support.sim.history import History

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
+from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM
 from support.sim.history import History

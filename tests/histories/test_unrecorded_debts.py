@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKER_CLUSTER
 from histories.test_recovery import recovered, say, until_found
 from support.manager.builders import kueue_object
 from support.sim.cluster import TEAM

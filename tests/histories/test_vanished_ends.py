@@ -12,10 +12,10 @@ import pytest
 
 from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.works import reconcile
-from gatelift_kube.contained import Contained
-from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Stop
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Stop
 from histories.test_containment import Broken, uid_of
 from histories.test_strays import halted
 from support.sim.cluster import Doc

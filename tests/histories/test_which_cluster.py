@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, POD, WORKER_CLUSTER
 from support.sim.agent import SimAgent
 from support.sim.cluster import ACCEPT, SYSTEM, TEAM, SimCluster
 from support.sim.election import SimLease

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
+from gatelift_kube.deciding.writes import ApiWrite, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from support.sim.history import History
 
 MINUTES = 120.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from histories.test_recovery import cordon, recovered, restored_before_one_ran, say, until_found
 from histories.test_restored_again import waits_for
 from support.sim.history import History

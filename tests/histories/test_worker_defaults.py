@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER
 from support.manager.builders import a_job, a_pod
 from support.sim.cluster import TEAM, Doc, SimCluster
 from support.sim.history import History

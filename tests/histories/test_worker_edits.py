@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.cluster import Doc
 from support.sim.history import History
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER
 from support.sim.cluster import TEAM
 from support.sim.history import History
 

@@ -1,4 +1,4 @@
-"""Whole numbers in texts of others are read by `gatelift_kube.numbers` alone (IS-1).
+"""Whole numbers in texts of others are read by `gatelift_kube.values.numbers` alone (IS-1).
 
 Python's own `int` takes spaces, underscores and other scripts' digits, and raises above 4,300 digits; `isdigit` takes
 what `int` then refuses.
@@ -14,7 +14,7 @@ import pytest
 TREE = Path(__file__).parents[2]
 PRODUCT = ("admission", "kinds", "kube", "manager", "protos", "worker_agent")
 READS_NUMBERS = {
-    "kube/gatelift_kube/numbers.py": "the parser itself",
+    "kube/gatelift_kube/values/numbers.py": "the parser itself",
     "admission/gatelift_admission/values/amounts.py": "quantities: a pattern of at most 128 ASCII digits",
 }
 ASKS_FOR_DIGITS = frozenset({"isdigit", "isdecimal", "isnumeric"})
@@ -32,7 +32,7 @@ def bare_in(text: str) -> list[int]:
 
 def test_is_1_no_text_of_others_is_read_by_int_or_isdigit() -> None:
     found = [
-        f"{path.relative_to(TREE)}:{line}: read texts with gatelift_kube.numbers, cut fractions with math.trunc"
+        f"{path.relative_to(TREE)}:{line}: read texts with gatelift_kube.values.numbers, cut fractions with math.trunc"
         for package in PRODUCT
         for path in sorted((TREE / package).rglob("*.py"))
         if path.relative_to(TREE).as_posix() not in READS_NUMBERS and not path.name.endswith(("_pb2.py", "_grpc.py"))

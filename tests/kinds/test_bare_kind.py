@@ -12,7 +12,7 @@ from gatelift_kinds.kind import KindError, ObjectEnd, Part, Placing, PriorityNam
 from gatelift_kinds.registry import BARE_KIND as KIND
 from gatelift_kinds.registry import BY_RESOURCE, KINDS, TRAVELLING, kind_named, kind_of
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import JOB, NODE, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD
 from support.manager.kind_objects import KEY, Json, condition, patched
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}

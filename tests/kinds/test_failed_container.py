@@ -10,9 +10,9 @@ import pytest
 from gatelift_kinds import failed_container
 from gatelift_kinds.failed_container import Failure
 from gatelift_kube.objects.core import Pod
-from gatelift_wire.limits import LAST_WORDS_MAX
-from gatelift_wire.messages import FailedContainer
-from gatelift_wire.rules import measure
+from gatelift_wire.values.limits import LAST_WORDS_MAX
+from gatelift_wire.values.messages import FailedContainer
+from gatelift_wire.values.rules import measure
 
 
 def ended(code: int, at: str = "2026-01-01T00:00:05Z", **more: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
 from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import (
     KEY,
     QUEUED,

@@ -12,7 +12,7 @@ from gatelift_kinds.kind import Placing
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kube.objects.core import Toleration
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import KEY, Json, a_job, job, patched, raw
 
 UID = "0b6b2c38-6b0a-4c1e-9a5e-3a6f0a1b2c3d"

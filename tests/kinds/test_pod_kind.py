@@ -11,11 +11,11 @@ import pytest
 from gatelift_kinds.kind import DeleteStep, MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.pods import count_pods
 from gatelift_kinds.registry import POD_KIND as KIND
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef
-from gatelift_kube.writes import PatchKind
 from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import GATE, KEY, QUEUED, WALL, Json, a_pod, merged, patched, pod, raw, workload
 
 USER_GATE = {"name": "example.com/mine"}

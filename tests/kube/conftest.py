@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gatelift_kube.client import Client
-from gatelift_kube.retry import RetryPolicy
-from gatelift_kube.transport import HttpTransport
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding.retry import RetryPolicy
 from support.servers.fake_apiserver import FakeApiServer
 
 QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatelift_kube import collector
+from gatelift_kube.process import collector
 
 
 @pytest.fixture

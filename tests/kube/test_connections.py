@@ -9,14 +9,15 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from gatelift_kube import connections, errors
-from gatelift_kube import transport as http
-from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.config import ClusterConfig
-from gatelift_kube.connections import Answer, Connections, Line
-from gatelift_kube.tasks import spawn
-from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import WRITE_SECONDS_MAX
+from gatelift_kube.api import connections
+from gatelift_kube.api import transport as http
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.api.connections import Answer, Connections, Line
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding import errors
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX
+from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.process.tasks import spawn
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 

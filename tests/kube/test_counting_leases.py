@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.election import (
+from gatelift_kube.deciding.election import (
     ANNOTATION_COUNTER,
     ANNOTATION_HOLDERS,
     ANNOTATION_SETTLED,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import structlog
 
-from gatelift_kube.budget import Traffic, budget
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Served
-from gatelift_kube.resources import POD, Resource
-from gatelift_kube.writes import Delete, WriteDone, WriteError, WriteFailed
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.budget import Traffic, budget
+from gatelift_kube.deciding.writes import Delete, WriteDone, WriteError, WriteFailed
+from gatelift_kube.decoding.decoding import Served
+from gatelift_kube.values.resources import POD, Resource
 from support.servers.carried import Carried, create, running
 from support.servers.fake_apiserver import FakeApiServer, ref_of
 from support.until import until

@@ -15,10 +15,10 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from gatelift.webhooks import certificates
-from gatelift_kube import door as doors
-from gatelift_kube import event_loop
-from gatelift_kube.door import Door, Limits
-from gatelift_kube.status_server import LIMITS, StatusServer
+from gatelift_kube.process import event_loop
+from gatelift_kube.serving import door as doors
+from gatelift_kube.serving.door import Door, Limits
+from gatelift_kube.serving.status_server import LIMITS, StatusServer
 from support.until import until
 
 SMALL = Limits(connections_max=4, bytes_max=1000, idle_seconds=75.0)

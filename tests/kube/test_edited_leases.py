@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.election import (
+from gatelift_kube.deciding.election import (
     ANNOTATION_COUNTER,
     ANNOTATION_HOLDERS,
     ANNOTATION_TERM,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gatelift_kube import event_loop
+from gatelift_kube.process import event_loop
 
 
 def test_a_coroutine_runs_to_its_end_and_its_result_comes_back() -> None:

@@ -7,13 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from gatelift_kube.budget import REST_SECONDS_MAX, Budget, Share, Traffic, budget, rest
-from gatelift_kube.client import Client
-from gatelift_kube.errors import UnreachableError
-from gatelift_kube.executor import SEND_SECONDS_MIN, WritesFullError, intent_of, traffic_of
-from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD
-from gatelift_kube.retry import Intent, RetryPolicy
-from gatelift_kube.writes import (
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.executor import SEND_SECONDS_MIN, WritesFullError, intent_of, traffic_of
+from gatelift_kube.deciding.budget import REST_SECONDS_MAX, Budget, Share, Traffic, budget, rest
+from gatelift_kube.deciding.errors import UnreachableError
+from gatelift_kube.deciding.retry import Intent, RetryPolicy
+from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
     ApiEvent,
     Delete,
@@ -24,6 +23,7 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
+from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD
 from support.servers.carried import Carried, create, running
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.until import until

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.client import Client
-from gatelift_kube.history import UNREAD_MAX, History
-from gatelift_kube.resources import POD, ObjectKey
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.history import UNREAD_MAX, History
+from gatelift_kube.values.resources import POD, ObjectKey
 from support.servers.fake_apiserver import FakeApiServer
 from support.servers.reflecting import Followed, running
 from support.until import until

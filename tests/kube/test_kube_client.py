@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from gatelift_kube import errors
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.config import ClusterConfig
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding import errors
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import POD, WORKLOAD, Resource
-from gatelift_kube.tasks import spawn
-from gatelift_kube.transport import HttpTransport
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD, WORKLOAD, Resource
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.servers.serving import write_serving_certificate
 from support.until import until

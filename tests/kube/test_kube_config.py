@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gatelift_kube import config
-from gatelift_kube.client import Client
-from gatelift_kube.config import RenewedCredentials
-from gatelift_kube.errors import ConfigError, UnauthorizedError
-from gatelift_kube.resources import POD
+from gatelift_kube.api import config
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import RenewedCredentials
+from gatelift_kube.deciding.errors import ConfigError, UnauthorizedError
+from gatelift_kube.values.resources import POD
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.servers.serving import write_serving_certificate
 
@@ -255,6 +255,6 @@ async def test_a_renewal_that_fails_keeps_the_last_value_until_it_is_refused() -
 def test_the_official_package_is_not_imported_before_it_is_needed() -> None:
     import subprocess  # noqa: PLC0415 - only this test starts a process
 
-    code = "import sys, gatelift_kube.client, gatelift_kube.leader; print('kubernetes' in sys.modules)"
+    code = "import sys, gatelift_kube.api.client, gatelift_kube.api.leader; print('kubernetes' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
     assert json.loads(done.stdout.strip().lower()) is False

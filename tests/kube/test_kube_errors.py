@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from gatelift_kube import errors
-from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.retry import Intent, RetryPolicy, delay, is_transient
-from gatelift_kube.writes import WriteError
+from gatelift_kube.deciding import errors
+from gatelift_kube.deciding.errors import from_status, write_error
+from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay, is_transient
+from gatelift_kube.deciding.writes import WriteError
 
 FAILED_JSON_TEST = (
     '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server rejected our request'

@@ -7,13 +7,13 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from gatelift_kube import event_series
-from gatelift_kube.client import Client
-from gatelift_kube.event_series import EventSeries, EventWrite
-from gatelift_kube.events import EventRecorder
-from gatelift_kube.resources import CLUSTER_QUEUE, EVENT, POD, Resource
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import EmitEvent
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.events import EventRecorder
+from gatelift_kube.deciding import event_series
+from gatelift_kube.deciding.event_series import EventSeries, EventWrite
+from gatelift_kube.deciding.writes import EmitEvent
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import CLUSTER_QUEUE, EVENT, POD, Resource
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.until import until
 

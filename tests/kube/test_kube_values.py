@@ -8,17 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kube import conditions, decoding, selectors, timestamps
-from gatelift_kube.backoff import Backoff
-from gatelift_kube.budget import Share, TokenBucket
-from gatelift_kube.cache import Cache
-from gatelift_kube.errors import UndecodableError
-from gatelift_kube.nesting import CUT, cut_deep
+from gatelift_kube.deciding.backoff import Backoff
+from gatelift_kube.deciding.budget import Share, TokenBucket
+from gatelift_kube.deciding.cache import Cache
+from gatelift_kube.deciding.errors import UndecodableError
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.decoding import decoding
+from gatelift_kube.objects import conditions, selectors
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition, LabelSelector, LabelSelectorRequirement
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
-from gatelift_kube.writes import KubeObject
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.nesting import CUT, cut_deep
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey
 
 NOW = "2026-11-21T04:15:00Z"
 LATER = "2026-11-21T05:00:00Z"

@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from gatelift_kube.client import Client
-from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step, counter_of
-from gatelift_kube.errors import UnreachableError
-from gatelift_kube.leader import Floors, LeaderElector
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.leader import Floors, LeaderElector
+from gatelift_kube.deciding import election as elections
+from gatelift_kube.deciding.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step
+from gatelift_kube.deciding.errors import UnreachableError
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
+from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.values.resources import LEASE, ObjectKey, ObjectRef
 from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
@@ -369,7 +370,7 @@ async def test_hd_182_who_takes_over_asks_how_far_all_has_come_after_it_found_th
             assert [each.found for each in standby.elector.standing.tenures] == [5000]
     served = await client.get(ObjectRef(LEASE, KEY))
     assert isinstance(served.object, Lease)
-    assert counter_of(served.object) >= 5001
+    assert elections.counter_of(served.object) >= 5001
 
 
 async def test_hd_182_while_nobody_can_tell_how_far_all_has_come_the_lease_is_not_taken(server: FakeApiServer) -> None:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from gatelift_kube.machine_loop import QUEUE_MAX, MachineLoop
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.machine_loop import QUEUE_MAX, MachineLoop
+from gatelift_kube.process.tasks import spawn
 
 
 class Recorder:

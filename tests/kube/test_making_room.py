@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from gatelift_kube import making_room
-from gatelift_kube.client import Client
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import Delete, Patch, PatchKind, WriteDone, WriteError, WriteFailed
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding import making_room
+from gatelift_kube.deciding.writes import Delete, Patch, PatchKind, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import POD
 from support.servers.carried import Carried, running
 from support.servers.fake_apiserver import FakeApiServer, ref_of, status_of
 

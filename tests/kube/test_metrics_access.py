@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from gatelift_kube import metrics_access, self_signed
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ApiError
-from gatelift_kube.metrics_access import KEPT_MAX, KEPT_SECONDS, REVIEWS_BURST, Access, MetricsAccess
-from gatelift_kube.status_server import StatusServer
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ApiError
+from gatelift_kube.serving import metrics_access, self_signed
+from gatelift_kube.serving.metrics_access import KEPT_MAX, KEPT_SECONDS, REVIEWS_BURST, Access, MetricsAccess
+from gatelift_kube.serving.status_server import StatusServer
 
 SCRAPER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["system:serviceaccounts"], "uid": "u"}
 

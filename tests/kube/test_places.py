@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.places import STALE_SECONDS, FullError, Guest, Places
+from gatelift_kube.deciding.places import STALE_SECONDS, FullError, Guest, Places
 
 API, STRANGER = "10.0.0.1", "10.244.0.9"
 

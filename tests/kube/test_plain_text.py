@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.plain_text import SHOWN_CHARS_MAX, ending, plain
+from gatelift_kube.values.plain_text import SHOWN_CHARS_MAX, ending, plain
 
 
 @pytest.mark.parametrize(

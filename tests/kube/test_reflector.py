@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from gatelift_kube.backoff import Backoff
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
-from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.reflector import PASSING_MAX, ReflectorLimits
+from gatelift_kube.deciding.backoff import Backoff
+from gatelift_kube.deciding.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey
 from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.servers.reflecting import LIMITS, Followed, running, watches
 from support.until import until

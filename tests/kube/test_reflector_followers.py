@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import reflector
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import read_object
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import POD
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, KubeObject, ObjectSeen, Synced
+from gatelift_kube.api import reflector
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.writes import ApiEvent, KubeObject, ObjectSeen, Synced
+from gatelift_kube.decoding.decoding import read_object
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD
 from support.servers.fake_apiserver import FakeApiServer
 from support.servers.reflecting import LIMITS, Followed, running, watches, word
 from support.until import until

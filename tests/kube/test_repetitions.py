@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.repetitions import KEPT_MAX, REPEAT_SECONDS, Repetitions, watch_problems
+from gatelift_kube.process.repetitions import KEPT_MAX, REPEAT_SECONDS, Repetitions, watch_problems
 
 
 class Time:

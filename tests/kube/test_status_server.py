@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from gatelift_kube.status_server import ListenError, StatusServer
+from gatelift_kube.serving.status_server import ListenError, StatusServer
 
 
 async def _get(server: StatusServer, path: str) -> tuple[int, str]:

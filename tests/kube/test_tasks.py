@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from gatelift_kube.tasks import Supervisor, spawn
+from gatelift_kube.process.tasks import Supervisor, spawn
 from support.until import until
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kube import decoding
-from gatelift_kube.errors import UndecodableError
-from gatelift_kube.nesting import DEPTH_MAX
+from gatelift_kube.deciding.errors import UndecodableError
+from gatelift_kube.decoding import decoding
+from gatelift_kube.decoding.unreadable_templates import why_unreadable
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import JOB, WORKLOAD
-from gatelift_kube.unreadable_templates import why_unreadable
+from gatelift_kube.values.nesting import DEPTH_MAX
+from gatelift_kube.values.resources import JOB, WORKLOAD
 
 ADMISSION = {
     "clusterQueue": "main",

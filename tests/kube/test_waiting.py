@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tenacity import stop_after_attempt, stop_after_delay, stop_never
 
-from gatelift_kube.errors import ApiError, NotFoundError, ServerError
-from gatelift_kube.waiting import may_heal, until
+from gatelift_kube.deciding.errors import ApiError, NotFoundError, ServerError
+from gatelift_kube.process.waiting import may_heal, until
 
 BUSY = ServerError(503, "NoLeader", "no leader")
 ABSENT = NotFoundError(404, "NotFound", "not there")

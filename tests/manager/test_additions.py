@@ -9,7 +9,7 @@ import msgspec
 
 from gatelift.core.dispatching.additions import with_additions
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.messages import Commit, PodSetRequest
+from gatelift_wire.values.messages import Commit, PodSetRequest
 from support.manager.builders import Doc, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world, workload_ref
 

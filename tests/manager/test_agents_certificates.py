@@ -13,10 +13,8 @@ from cryptography import x509
 
 from gatelift.adapters import authority
 from gatelift.core.clusters.link_values import LinkBroken
-from gatelift_kube.tasks import spawn
-from gatelift_wire.messages import (
-    CertificateRequest,
-)
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.values.messages import CertificateRequest
 from support.until import until
 from support.wire.edge import DAY, HOST, Edge, Key, RawStream, utc_now
 from support.wire.edge_sessions import agent, answers, raw

@@ -14,13 +14,14 @@ from gatelift.adapters.frame_slices import SLICE_MESSAGES
 from gatelift.adapters.peer_budget import CPU_BURST_SECONDS, PACE_WAIT_SECONDS_MAX
 from gatelift.core.api.events import FrameArrived, StreamViolated
 from gatelift.core.clusters.link_values import Reported
-from gatelift_kube.clock import monotonic
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec, limits
-from gatelift_wire.inventory import InventoryChunk
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CreditGrant, Finished, Frame, GatesLifted, ObjectReport
-from gatelift_wire.pieces import PIECE_BYTES
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.encoding.pieces import PIECE_BYTES
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CreditGrant, Finished, Frame, GatesLifted, ObjectReport
 from support.until import until
 from support.wire.edge import Edge
 from support.wire.edge_sessions import raw

@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from gatelift.adapters import agents_server, authority
 from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, Reported
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec, limits
-from gatelift_wire.inventory import InventoryChunk
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     CertificateRequest,
     Close,
     CreditGrant,
@@ -28,7 +29,7 @@ from gatelift_wire.messages import (
     TemplateBlob,
     Welcome,
 )
-from gatelift_wire.refusals import CloseReason
+from gatelift_wire.values.refusals import CloseReason
 from support.until import until
 from support.wire.edge import DAY, Edge, Identity, Key, RawStream, signed, utc_now
 from support.wire.edge_sessions import agent, answers, raw

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from gatelift.core.records.attempts import LIVE, TABLE, Attempt, AttemptState, IllegalTransition, Internal, Wire, follow
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 S = AttemptState
 

@@ -13,10 +13,10 @@ from cryptography import x509
 
 from gatelift.adapters import authority
 from gatelift.adapters.authority_store import NAME, SERVER_LIFETIME, AuthorityStore
-from gatelift_kube.client import Client
-from gatelift_kube.errors import KubeError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError
 from gatelift_kube.objects.core import ConfigMap
-from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 from support.servers.fake_apiserver import FakeApiServer, status_of
 
 NAMESPACE = "gatelift-system"

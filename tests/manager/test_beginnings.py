@@ -8,9 +8,9 @@ from gatelift.core.api import events
 from gatelift.core.api.commands import ListAnew, Read, ReadAll
 from gatelift.core.api.events import LeadershipGained
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, WATCHED, Beginning
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ObjectGone, Synced
-from gatelift_wire.messages import Stop
+from gatelift_kube.deciding.writes import ObjectGone, Synced
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Stop
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import THE_POD, World, a_running_pod, a_world
 

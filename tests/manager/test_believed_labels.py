@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.conclusions import belief
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey, objects_digest
-from gatelift_wire.messages import Applied, Commit, Forget, GatesLifted, Stop
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey, objects_digest
+from gatelift_wire.values.messages import Applied, Commit, Forget, GatesLifted, Stop
 from support.manager.agents import Held, ScriptedAgent
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world

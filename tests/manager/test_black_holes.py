@@ -9,7 +9,7 @@ import pytest
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.state import dispatch_values
 from gatelift.core.state.dispatch_values import Failures
-from gatelift_wire.messages import Evicted
+from gatelift_wire.values.messages import Evicted
 from support.manager.world import World, a_running_pod
 
 

@@ -17,7 +17,7 @@ from gatelift.core.state.recovery_values import (
     floors,
     told,
 )
-from gatelift_kube.election import COUNTED_MAX, COUNTER_MAX, FLOOR_MAX, TERM_BELIEVED_MAX, TERM_MAX
+from gatelift_kube.deciding.election import COUNTED_MAX, COUNTER_MAX, FLOOR_MAX, TERM_BELIEVED_MAX, TERM_MAX
 from gatelift_kube.objects.gatelift import WorkerCluster
 from support.manager.builders import a_setting
 from support.manager.world import a_world

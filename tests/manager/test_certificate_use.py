@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gatelift.core.api import events
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ObjectSeen
-from gatelift_wire.messages import CertificateRequest
-from gatelift_wire.session_agent import AgentSession
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_kube.values.timestamps import to_text
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values.messages import CertificateRequest
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Stop
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Stop
 from support.manager.builders import Doc, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_running_pod, a_world, workload_ref
 

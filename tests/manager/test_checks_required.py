@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Offer
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Offer
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift.core.records.admitted_by import ADMITTED_BY
-from gatelift_kube.resources import ADMISSION_CHECK, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.messages import Offer
+from gatelift_kube.values.resources import ADMISSION_CHECK, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Offer
 from manager.test_checks_nobody_asked_for import runs_on
 from manager.test_checks_required import QUEUE, a_reserved_pod, foreign, require, say, states
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting

@@ -11,10 +11,10 @@ from gatelift.core.clusters import cluster_numbers
 from gatelift.core.clusters.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX
-from gatelift_kube.numbers import whole
+from gatelift_kube.deciding.writes import ObjectSeen, Patch, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen, Patch, WriteError, WriteFailed
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

@@ -6,9 +6,9 @@ import msgspec
 
 from gatelift.core.api import events
 from gatelift.core.clusters.link_values import HigherTermRead
+from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen
+from gatelift_kube.values.resources import WORKER_CLUSTER
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

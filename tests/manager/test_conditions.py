@@ -11,12 +11,12 @@ from gatelift.core.api.commands import Command, ReadAll, SendFrame
 from gatelift.core.clusters.link_values import PlacementsInventoried, Upcall
 from gatelift.core.records import record
 from gatelift.core.state.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.writes import Patch, WriteError
-from gatelift_wire import limits
-from gatelift_wire.inventory import InventoryRequest
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Finished, Forget, Report, Stop, Stopped
+from gatelift_kube.deciding.writes import Patch, WriteError
+from gatelift_kube.values.resources import WORKLOAD
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryRequest
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Commit, Finished, Forget, Report, Stop, Stopped
 from support.manager.agents import Held
 from support.manager.api import ApiError, seen
 from support.manager.builders import a_pod, a_setting, a_workload

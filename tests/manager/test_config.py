@@ -16,7 +16,7 @@ from gatelift.core.clusters.links import Links
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.durations import parse_duration
 from gatelift.introduction import Introduction
-from gatelift_wire.leases import LeaseStanding
+from gatelift_wire.sessions.leases import LeaseStanding
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 

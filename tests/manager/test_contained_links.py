@@ -9,8 +9,8 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.counter import Counter
 from gatelift.core.clusters.link import Link
-from gatelift_kube.contained import Contained
-from gatelift_wire.refusals import CloseReason
+from gatelift_kube.deciding.contained import Contained
+from gatelift_wire.values.refusals import CloseReason
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

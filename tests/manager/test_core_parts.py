@@ -21,11 +21,11 @@ from gatelift.core.records.ledger import Ledger, LedgerError
 from gatelift.core.state import showing
 from gatelift.core.told.mirror import urgent
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
-from gatelift_kube.decoding import read_object
+from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.selectors import matches
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_kube.objects.selectors import matches
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import DisconnectPolicy
 from support.manager.world import World
 
 REF = ObjectRef(WORKLOAD, ObjectKey("team", "w"))

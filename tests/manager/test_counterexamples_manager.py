@@ -12,10 +12,10 @@ import pytest
 
 from gatelift.core.clusters.link_values import LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift.core.conclusions import inventories
-from gatelift_kube.writes import Patch
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.deciding.writes import Patch
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Applied,
     Bid,
     BidKind,
@@ -31,7 +31,7 @@ from gatelift_wire.messages import (
     Stopped,
     Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import Doc, a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world

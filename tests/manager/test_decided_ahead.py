@@ -8,8 +8,8 @@ from gatelift.core import machine
 from gatelift.core.state.core import UNSENT_SECONDS
 from gatelift.core.works import deciding
 from gatelift_admission.entries.entry import Phase
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.resources import WORKLOAD
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.api import events
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ObjectGone, WriteDone
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Finished, Forget, Stopped
+from gatelift_kube.deciding.writes import ObjectGone, WriteDone
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Finished, Forget, Stopped
 from support.manager.api import seen
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world

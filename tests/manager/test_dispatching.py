@@ -12,8 +12,8 @@ from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
 from gatelift.core.dispatching.dispatch import Wanted, rank, unfit
 from gatelift.core.state.dispatch_values import DispatchSettings, Failures, backoff
-from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_wire.messages import (
+from gatelift_kube.values.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import (
     Bid,
     BidKind,
     Commit,
@@ -23,7 +23,7 @@ from gatelift_wire.messages import (
     TemplateBlob,
     Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, a_workload
 from support.manager.world import SUCCEEDED, THE_POD, a_running_pod, a_world, workload_ref
 

@@ -22,10 +22,11 @@ from gatelift.core.clusters.enrolment import EnrolmentSettings
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
 from gatelift_agent.adapters.targets import Target
-from gatelift_kube.places import Places
-from gatelift_kube.tasks import spawn
-from gatelift_wire import identity, tokens
+from gatelift_kube.deciding.places import Places
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.streams import identity
 from gatelift_wire.v1 import agent_pb2 as pb
+from gatelift_wire.values import tokens
 from support.until import until
 from support.wire.edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, channel, utc_now
 

@@ -11,10 +11,10 @@ from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdic
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.clusters.enrolment import REQUESTS_MAX, Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link_values import WriteIds
-from gatelift_kube import timestamps
+from gatelift_kube.deciding.writes import Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed
-from gatelift_wire import tokens
+from gatelift_kube.values import timestamps
+from gatelift_wire.values import tokens
 
 TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
 WALL = 1_800_000_000.0

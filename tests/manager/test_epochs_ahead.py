@@ -9,9 +9,9 @@ import pytest
 
 from gatelift.core.api.counter import Proof
 from gatelift.core.clusters.link_values import CounterShown, FencedByPerson
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
 from support.manager.agents import Held, ScriptedAgent
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
-from gatelift_wire.messages import Evicted, Offer, Refused
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import JOB, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Evicted, Offer, Refused
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import THE_POD, World, a_running_pod, a_world, workload_ref
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.told.failed_containers import FAILED_ON_CLUSTER
-from gatelift_kube.event_series import NOTE_BYTES_MAX
-from gatelift_wire import limits
-from gatelift_wire.messages import FailedContainer, Finished
+from gatelift_kube.deciding.event_series import NOTE_BYTES_MAX
+from gatelift_wire.values import limits
+from gatelift_wire.values.messages import FailedContainer, Finished
 from support.manager.world import World, a_running_pod
 
 FAILED = FailedContainer(

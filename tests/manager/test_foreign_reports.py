@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Applied,
     Bid,
     BidKind,
@@ -25,7 +25,7 @@ from gatelift_wire.messages import (
     Stop,
     Stopped,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, a_world
 

@@ -14,10 +14,10 @@ from gatelift.core.clusters import cluster_status
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.records import own_conditions
-from gatelift_kube import conditions
+from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, WriteError, WriteFailed
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, WriteError, WriteFailed
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
 from support.manager.links_bench import Manager

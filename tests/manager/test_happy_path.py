@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_wire.messages import Commit, Forget, Offer
+from gatelift_wire.values.messages import Commit, Forget, Offer
 from support.manager.builders import a_pod, a_setting, a_workload
 from support.manager.world import RUNNING, SUCCEEDED, a_world
 

@@ -19,10 +19,10 @@ from gatelift.core.api.events import (
 )
 from gatelift.core.clusters.link_values import FencedByPerson, HigherTermRead, LinksOutcome
 from gatelift.core.conclusions import higher_terms
+from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import LEASE, WORKER_CLUSTER, WORKLOAD
-from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch
-from gatelift_wire.messages import Offer
+from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, WORKLOAD
+from gatelift_wire.values.messages import Offer
 from support.manager.builders import Doc, a_pod, a_setting
 from support.manager.world import World, a_world
 

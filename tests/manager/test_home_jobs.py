@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import resources
+from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_kube.writes import Patch
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 

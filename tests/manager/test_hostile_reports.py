@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Finished, ObjectReport
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Finished, ObjectReport
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world
 

@@ -12,13 +12,13 @@ from gatelift.core.clusters.cluster_status import (
 )
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX, Doubt, doubt_of
 from gatelift.core.clusters.link_values import LinkOpened, PlacementsInventoried
-from gatelift_kube import conditions
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen
-from gatelift_wire.messages import Hello
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values.messages import Hello
+from gatelift_wire.values.refusals import CloseReason
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from manager.test_checks_required import a_reserved_pod, say
 from support.manager.api import ApiError
 from support.manager.builders import a_cluster_queue, a_pod, a_setting, kueue_object

@@ -6,9 +6,9 @@ import pytest
 
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.state.readiness_values import ReadinessSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import GatesLifted
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import GatesLifted
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift_kube.resources import ObjectKey
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Finished, Forget, Stop
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Finished, Forget, Stop
 from support.manager.agents import Held
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import SUCCEEDED, THE_POD, World, a_running_pod, a_world, workload_ref

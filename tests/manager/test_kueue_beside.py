@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from gatelift.adapters.kueue_beside import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
-from gatelift_kube.client import Client
-from gatelift_kube.resources import LEASE, POD
+from gatelift_kube.api.client import Client
+from gatelift_kube.values.resources import LEASE, POD
 from support.servers.fake_apiserver import FakeApiServer, status_of
 
 REVIEWS = "subjectaccessreviews"

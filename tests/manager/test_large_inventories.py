@@ -11,9 +11,9 @@ from gatelift.core.api.events import Ticked
 from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift.core.conclusions import inventories, recovery, reports
 from gatelift.core.conclusions.catching_up import BEHIND_PER_CALL
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Finished, Stop
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Finished, Stop
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -8,10 +8,19 @@ import pytest
 
 from gatelift.core.api import events
 from gatelift.core.records.attempts import AttemptState
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
-from gatelift_wire.limits import LANDED_SECONDS
-from gatelift_wire.messages import Forget
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import (
+    CLUSTER_QUEUE,
+    JOB,
+    LOCAL_QUEUE,
+    POD,
+    WORKLOAD,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
+from gatelift_wire.values.limits import LANDED_SECONDS
+from gatelift_wire.values.messages import Forget
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import SUCCEEDED, World, a_world
 

@@ -12,12 +12,12 @@ from gatelift.core.api.counter import Counter, Proof
 from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.conclusions import recovery
 from gatelift.core.state.recovery_values import COUNTER_JUMP, Finding, Word
-from gatelift_kube.election import Tenure, holder_digest
+from gatelift_kube.deciding.election import Tenure, holder_digest
 from gatelift_kube.objects.gatelift import Predecessor
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.leases import UNCOUNTED, Sealed
-from gatelift_wire.messages import Commit
+from gatelift_wire.sessions.leases import UNCOUNTED, Sealed
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Commit
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gatelift_kube.timestamps import to_seconds
-from gatelift_wire import limits
+from gatelift_kube.values.timestamps import to_seconds
+from gatelift_wire.values import limits
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

@@ -17,11 +17,12 @@ from gatelift.core.clusters.link_values import (
     PlacementsInventoried,
     Reported,
 )
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectGone, ObjectSeen
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Capacity,
     CapacityEntry,
     CertificateRenewed,
@@ -31,8 +32,7 @@ from gatelift_wire.messages import (
     Frame,
     GatesLifted,
 )
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
+from gatelift_wire.values.refusals import CloseReason
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

@@ -6,9 +6,9 @@ import pytest
 
 from gatelift.adapters.local_stream import LocalStream
 from gatelift_agent.local_agent import start_local_agent
-from gatelift_kube.client import Client
-from gatelift_kube.clock import monotonic
-from gatelift_kube.resources import JOB, POD, Resource
+from gatelift_kube.api.client import Client
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.values.resources import JOB, POD, Resource
 from support.servers.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 

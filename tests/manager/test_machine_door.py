@@ -19,11 +19,11 @@ from gatelift.core.rules.invariants import InvariantBroken
 from gatelift.core.works import deciding
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import CycleResult
-from gatelift_kube import resources
+from gatelift_kube.deciding.writes import Create, Patch, Synced
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Patch, Synced
-from gatelift_wire.messages import Commit, Offer
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit, Offer
 from support.manager.api import seen
 from support.manager.builders import NAMESPACE, a_pod, a_setting, a_workload, kueue_object
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world

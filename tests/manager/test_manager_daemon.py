@@ -29,13 +29,13 @@ from gatelift.core.state.recovery_values import (
 )
 from gatelift_agent.core import rebuilding
 from gatelift_agent.core.world import World
-from gatelift_kube.client import Client
-from gatelift_kube.config import ClusterConfig, from_kubeconfig
-from gatelift_kube.election import counter_of, tenures_of
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import ClusterConfig, from_kubeconfig
+from gatelift_kube.deciding.election import counter_of, tenures_of
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
-from gatelift_kube.status_server import ListenError
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.serving.status_server import ListenError
+from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying
 from gatelift_sandbox.installation import SYSTEM, Installation
 from gatelift_sandbox.provider import NodeShape, Settings, load

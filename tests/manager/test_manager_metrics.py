@@ -7,10 +7,10 @@ from prometheus_client import generate_latest
 from gatelift.adapters.metrics import Metrics
 from gatelift.core.api.commands import Happened, Transition
 from gatelift.core.state.readiness_values import ReadinessSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Stop
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Stop
 from support.manager.builders import Doc, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

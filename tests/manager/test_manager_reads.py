@@ -13,17 +13,17 @@ from gatelift.adapters.kubernetes import Identity, ManagementApi
 from gatelift.core.api import events
 from gatelift.core.api.commands import Read, ReadAll
 from gatelift.core.state.core import UNSENT_SECONDS
-from gatelift_kube import reads
-from gatelift_kube.budget import budget
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Served
-from gatelift_kube.executor import CAPACITY
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.retry import RetryPolicy
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import Patch, WriteError, WriteFailed
-from gatelift_wire.messages import Commit
+from gatelift_kube.api import reads
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.executor import CAPACITY
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.retry import RetryPolicy
+from gatelift_kube.deciding.writes import Patch, WriteError, WriteFailed
+from gatelift_kube.decoding.decoding import Served
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 from support.servers.fake_apiserver import FakeApiServer

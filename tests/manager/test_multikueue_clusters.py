@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift.adapters.multikueue_clusters import tell
-from gatelift_kube.client import Client
-from gatelift_kube.resources import MULTIKUEUE_CLUSTER, WORKER_CLUSTER
+from gatelift_kube.api.client import Client
+from gatelift_kube.values.resources import MULTIKUEUE_CLUSTER, WORKER_CLUSTER
 from support.manager.cli_stage import condition
 from support.servers.fake_apiserver import FakeApiServer
 

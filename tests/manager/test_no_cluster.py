@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_wire.messages import Bid, BidKind, Offer
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.messages import Bid, BidKind, Offer
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -9,9 +9,9 @@ import pytest
 from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.state.core import UNSENT_SECONDS, Core
 from gatelift.core.state.dispatch_values import Failures
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Patch, WriteError
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Create, Patch, WriteError
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import SUCCEEDED, THE_POD, World, a_world
 

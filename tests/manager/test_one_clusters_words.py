@@ -13,8 +13,8 @@ from gatelift.core.state import doubts as limits
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.few_lines import LINES_MAX, FewLines
 from gatelift.core.texts import LABELS_NOT_BELIEVED
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 

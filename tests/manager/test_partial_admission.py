@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Commit, Offer, TemplateBlob
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit, Offer, TemplateBlob
 from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -26,8 +26,8 @@ from gatelift.adapters.peer_budget import (
     PeerBudget,
 )
 from gatelift.adapters.peer_turns import INLINE_BYTES_MAX, PeerTurns
-from gatelift_kube.tasks import spawn
-from gatelift_wire import limits
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.values import limits
 
 CHUNK_SECONDS = 0.05
 """What a chunk of 4,096 placements costs to decode and to take: a third more than measured."""

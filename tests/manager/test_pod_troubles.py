@@ -6,10 +6,10 @@ from typing import Any
 
 from gatelift.core.told.pod_troubles import SETTLE_SECONDS
 from gatelift_kinds.pod_trouble import CONDITION
-from gatelift_kube.conditions import MESSAGE_CHARS_MAX
-from gatelift_kube.writes import Patch, WriteError
-from gatelift_wire.messages import CountsReport, PodSetCounts, PodTrouble
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Patch, WriteError
+from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
+from gatelift_wire.values.messages import CountsReport, PodSetCounts, PodTrouble
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
@@ -182,3 +182,12 @@ def test_is_45_it_moves_nothing() -> None:
     after = world.find("Workload")["status"]
     assert {key: value for key, value in after.items() if key != "conditions"} == status
     assert [one.subresource for one in written(world)] == ["status"]
+
+
+def test_is_45_missing_pods_are_said_of_the_job() -> None:
+    world = a_placed_job()
+    count(world, PodTrouble(reason="PodsMissing", pod="j", text="2 of 4 pods are not there; exceeded quota: team"))
+    text = 'Job j on cluster "a": 2 of 4 pods are not there; exceeded quota: team'
+    assert said(world, "Workload") == ("PodsMissing", text)
+    count(world)
+    assert said(world, "Workload") == ("", "")

@@ -10,9 +10,9 @@ from gatelift.adapters.kubernetes import OUT_OF_SIGHT, UNMARKED, is_told_of_unma
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import Event
 from gatelift_kinds import markers
-from gatelift_kube.resources import POD, ObjectRef
-from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
-from gatelift_wire.messages import Stop
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_kube.values.resources import POD, ObjectRef
+from gatelift_wire.values.messages import Stop
 from support.manager.api import seen
 from support.manager.builders import a_pod
 from support.manager.world import THE_POD, World, a_running_pod

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_wire.messages import Commit, DisconnectPolicy
+from gatelift_wire.values.messages import Commit, DisconnectPolicy
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import a_world
 

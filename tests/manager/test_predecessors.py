@@ -8,7 +8,7 @@ from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records.gone import Known
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, Predecessors
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 FACTS = Known(written_revision=1)
 

@@ -14,9 +14,9 @@ from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.plain_text import plain
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.hostile_words import hostile
 from support.manager.builders import a_setting
 from support.manager.worker_cluster_api import refusal

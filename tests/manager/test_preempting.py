@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, ObjectKey, ObjectRef
-from gatelift_wire.messages import Stop
+from gatelift_kube.values.resources import CLUSTER_QUEUE, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Stop
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world

@@ -15,10 +15,10 @@ from gatelift.core.rules.successors import own_runs
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, left_alone
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
-from gatelift_wire import inventory
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
+from gatelift_wire.values import inventory
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.builders import NAMESPACE, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 

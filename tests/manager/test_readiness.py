@@ -10,8 +10,8 @@ import pytest
 from gatelift.core.rules.readiness import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import EngineSettings as AdmissionSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import a_job, a_pod, a_setting, a_workload
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import World, a_world, workload_ref
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.messages import CountsReport, PodSetCounts
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import CountsReport, PodSetCounts
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 

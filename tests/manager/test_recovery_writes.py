@@ -7,8 +7,8 @@ import json
 from gatelift.core.api.counter import Proof
 from gatelift.core.clusters.link_values import CounterShown
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from support.manager.builders import a_setting
 from support.manager.world import World, a_world
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gatelift_kube.objects.core import Lease, LeaseSpec
-from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from support.manager.builders import Doc, a_pod, a_setting, a_workload
 from support.manager.world import ME, SUCCEEDED, THE_POD, World, a_world, workload_ref
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.crashing import STEPS_OF_A_LIFE, Act, crashes, over_and_clean
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world

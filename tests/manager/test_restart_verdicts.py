@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from gatelift.core.state.readiness_values import ReadinessSettings
-from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import JOB, ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, kueue_object
 from support.manager.crashing import Act, crashes, over_and_clean
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world, workload_ref

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, a_workload
 from support.manager.world import SUCCEEDED, World
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from gatelift.core.api import events
 from gatelift.core.api.speaking import BESIDE_SECONDS
 from gatelift.core.clusters.link_values import LinkLost
-from gatelift_kube import conditions
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen
-from gatelift_wire import limits
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.speakers import Speaker
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values import limits
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.speakers import Speaker
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

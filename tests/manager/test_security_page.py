@@ -12,7 +12,7 @@ from gatelift.adapters import agents_server, authority, authority_store, enrol_s
 from gatelift.core.clusters import links, renewals
 from gatelift.introduction import TOKEN_SECONDS_USUAL
 from gatelift_agent.adapters import enrolment
-from gatelift_wire import limits, tokens
+from gatelift_wire.values import limits, tokens
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "security.md").read_text(encoding="utf-8").split())

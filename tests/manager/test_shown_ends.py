@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gatelift.core.told.shown_end import SHOW_END_SECONDS
-from gatelift_kube.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
-from gatelift_wire.messages import Forget
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError, WriteFailed
+from gatelift_kube.values.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Forget
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, THE_POD, World, a_running_pod, a_world
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gatelift.core.api.events import LeadershipExtended, LeadershipGained
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from gatelift_wire.messages import Bid, BidKind
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Bid, BidKind
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting, a_workload, kueue_object
 from support.manager.world import SUCCEEDED, World, a_world, workload_ref
 

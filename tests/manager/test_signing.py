@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gatelift.adapters.signing import BusyError, Rank, Signing
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 
 
 class Work:

@@ -9,8 +9,8 @@ import pytest
 
 from gatelift.core.rules import invariants
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX, WINDOW, OpenOffers
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Message, Offer
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Commit, Message, Offer
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gatelift.core.api import events
 from gatelift.core.clusters.link_values import LinkState
-from gatelift_kube import conditions
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen
-from gatelift_wire.session_agent import AgentSession
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.sessions.session_agent import AgentSession
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 

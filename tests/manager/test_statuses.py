@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_admission.values.model import EngineSettings as AdmissionSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import Doc, a_cluster_queue, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 

@@ -8,10 +8,13 @@ import pytest
 
 from gatelift.adapters.frame_slices import BYTES_PER_ITEM, SLICE_MESSAGES, SLICE_PARTS, items, sliced
 from gatelift.adapters.stream_gate import GREETING_BYTES_MAX, StreamGate, Worth
-from gatelift_wire import limits, session
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.encoding.pieces import Header
+from gatelift_wire.sessions import session
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Close,
     CreditGrant,
     Evicted,
@@ -23,10 +26,8 @@ from gatelift_wire.messages import (
     Stopped,
     Welcome,
 )
-from gatelift_wire.pieces import Header
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_manager import ManagerSession
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import TooLarge, WireViolation
 
 KEY = PlacementKey("uid", 1)
 STATE = ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=b"{}")

@@ -7,7 +7,7 @@ import pytest
 from gatelift.cli import render
 from gatelift.core import texts
 from gatelift.core.told import mirror
-from gatelift_kube.conditions import MESSAGE_CHARS_MAX
+from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
 
 ESCAPE = "\x1b]0;owned\x07\r\nforged line\u202e"
 

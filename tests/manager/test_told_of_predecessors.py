@@ -9,8 +9,8 @@ import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.state.predecessors import REMEMBERED_MAX, left_alone
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.builders import NAMESPACE, a_pod, a_setting
 from support.manager.world import World, a_world
 

@@ -14,8 +14,8 @@ from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.records.gone import Known
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
-from gatelift_kube.resources import ObjectKey
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.keys import PlacementKey
 from support.manager.world import World
 
 RESTORED = ClusterView(name="a", open=True, session=5, resynced_session=5, unproven=True, unproven_through=4)

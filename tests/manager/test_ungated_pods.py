@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.values.resources import WORKLOAD
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 

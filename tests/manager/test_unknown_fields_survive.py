@@ -12,13 +12,13 @@ import pytest
 
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
-from gatelift_kube.conditions import put
-from gatelift_kube.decoding import read_object
+from gatelift_kube.decoding.decoding import read_object
+from gatelift_kube.decoding.unknown_fields import known_part
+from gatelift_kube.objects.conditions import put
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.unknown_fields import known_part
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_kube.values.resources import WORKLOAD
+from gatelift_wire.values.messages import DisconnectPolicy
 
 NOW = "2026-11-21T00:00:00Z"
 ADMISSION = Admission(cluster_queue="shared")

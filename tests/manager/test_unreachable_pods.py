@@ -7,7 +7,7 @@ from typing import Any
 
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.told import mirror
-from gatelift_kube.writes import Patch
+from gatelift_kube.deciding.writes import Patch
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gatelift.core.records.epochs import EPOCH_USED
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, Patch, WriteError
+from gatelift_kube.deciding.writes import ApiWrite, Patch, WriteError
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from support.manager.builders import a_job, a_setting, a_workload
 from support.manager.world import World, a_world
 

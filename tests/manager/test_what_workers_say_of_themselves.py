@@ -12,12 +12,12 @@ import pytest
 from gatelift.core.api import events, informing
 from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.clusters.link_values import LinkState
-from gatelift_kube import conditions
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import ObjectSeen
-from gatelift_wire import limits
-from gatelift_wire.inventory import ForeignRun
-from gatelift_wire.messages import Capacity, CapacityEntry, Frame, Hello
+from gatelift_kube.deciding.writes import ObjectSeen
+from gatelift_kube.objects import conditions
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import ForeignRun
+from gatelift_wire.values.messages import Capacity, CapacityEntry, Frame, Hello
 from support.agent.hostile_words import hostile
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.told.refused_ends import SET_ASIDE_SECONDS
-from gatelift_kube.plain_text import SHOWN_CHARS_MAX
-from gatelift_kube.resources import WORKLOAD
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from gatelift_wire.messages import Bid, BidKind, Evicted, Finished, ObjectReport, Refused, Stopped
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.plain_text import SHOWN_CHARS_MAX
+from gatelift_kube.values.resources import WORKLOAD
+from gatelift_wire.values.messages import Bid, BidKind, Evicted, Finished, ObjectReport, Refused, Stopped
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import SUCCEEDED, World, a_running_pod, a_world
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_sandbox import access, applying
 from gatelift_sandbox.errors import SandboxError
 from support.servers.fake_apiserver import FakeApiServer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.job_pods import indexes, ranges
 from gatelift_sandbox.embedded.builtin import CORE_EVENT
 from support.servers.embedded_rig import Rig, condition, job, pod

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.embedded import watches
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError

@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
+from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, Synced, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects import core
-from gatelift_kube.resources import LEASE, NODE, POD
-from gatelift_kube.writes import (
-    Create,
-    Delete,
-    ObjectSeen,
-    Patch,
-    Synced,
-    WriteDone,
-    WriteError,
-    WriteFailed,
-)
+from gatelift_kube.values.resources import LEASE, NODE, POD
 from gatelift_sandbox.behaviour import LOST, Behaviour
 from gatelift_sandbox.kubelet.machine import KubeletMachine, Note, TimePassed
 from support.servers.sandbox_rig import NODE_SETTINGS, WALL, Rig

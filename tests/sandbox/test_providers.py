@@ -12,7 +12,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import build, children, starting
 from gatelift_sandbox.children import Child
 from gatelift_sandbox.errors import (

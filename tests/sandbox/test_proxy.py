@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox.proxy import Proxy
 
 LIMIT_SECONDS = 60.0

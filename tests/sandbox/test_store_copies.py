@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.kinds import StorageKey

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_kube.resources import JOB, NODE
+from gatelift_kube.values.resources import JOB, NODE
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
 from support.sim import disasters
 from support.sim.attacks import ATTACKS, DRAWN, DRAWN_AT_ONCE_MAX, drawn_attacks

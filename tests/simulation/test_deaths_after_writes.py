@@ -11,8 +11,8 @@ import functools
 
 import pytest
 
-from gatelift_kube.resources import JOB
-from gatelift_kube.writes import ApiWrite
+from gatelift_kube.deciding.writes import ApiWrite
+from gatelift_kube.values.resources import JOB
 from support.sim.endings import left_over, unsettled
 from support.sim.history import History
 

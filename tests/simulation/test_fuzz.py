@@ -12,7 +12,7 @@ import pytest
 
 from gatelift.core.works import reconcile
 from gatelift_agent.core import progress
-from gatelift_wire import messages
+from gatelift_wire.values import messages
 from support.fuzz import agent, many
 from support.fuzz.many import CORES, lived, marks
 

@@ -8,8 +8,8 @@ import pytest
 
 from gatelift.core.works import owners
 from gatelift_agent.core import edits
-from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.attribution import QUEUE
 from support.sim.endings import unsettled
 from support.sim.hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands

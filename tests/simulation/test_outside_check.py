@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Delete, Patch, PatchKind, WriteFailed
+from gatelift_kube.deciding.writes import Delete, Patch, PatchKind, WriteFailed
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
 from support.sim.attribution import Work

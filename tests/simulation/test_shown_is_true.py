@@ -14,8 +14,8 @@ from gatelift.core.state.core import Core
 from gatelift.core.works import requeueing
 from gatelift_admission.entries.entry import Phase
 from gatelift_admission.feed import intake as engine_intake
-from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKLOAD
+from gatelift_wire.values.keys import PlacementKey
 from support.sim.faults import Faults
 from support.sim.truth import TruthError
 from support.sim.world import PLANS, Plan, SimWorld

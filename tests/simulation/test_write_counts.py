@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Create, Patch, PatchKind
+from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, PatchKind
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.sim.faults import Faults
 from support.sim.port import ApiPort

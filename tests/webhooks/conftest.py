@@ -17,9 +17,9 @@ import pytest
 from gatelift.webhooks.app import Daemon, WebhookSettings
 from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
 from gatelift.webhooks.secret import NAME as SECRET_NAME
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, SECRET
+from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, SECRET
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 

@@ -17,7 +17,7 @@ from gatelift.adapters import authority
 from gatelift.config import Configuration
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.tls import ClientCAError
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 

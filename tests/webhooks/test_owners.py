@@ -15,8 +15,8 @@ from gatelift.webhooks import owners
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift_kinds import markers
 from gatelift_kinds.names import workload_name
-from gatelift_kube.client import Client
-from gatelift_kube.resources import JOB, LOCAL_QUEUE, WORKLOAD
+from gatelift_kube.api.client import Client
+from gatelift_kube.values.resources import JOB, LOCAL_QUEUE, WORKLOAD
 from support.manager.webhook_requests import Json, K, operations, owned, queued
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until

@@ -22,9 +22,9 @@ from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
 from gatelift_kinds.names import workload_name
-from gatelift_kube import selectors
-from gatelift_kube.client import Client
-from gatelift_kube.resources import LOCAL_QUEUE, SECRET, WORKLOAD
+from gatelift_kube.api.client import Client
+from gatelift_kube.objects import selectors
+from gatelift_kube.values.resources import LOCAL_QUEUE, SECRET, WORKLOAD
 from support.manager.webhook_requests import Json, K, operations, queued
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatelift_wire import codec, inventory, limits, messages, rules
-from gatelift_wire.cutting import split
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Frame, ObjectReport, Stop, TemplateBlob, Withdraw
-from gatelift_wire.refusals import CloseReason
+from gatelift_wire.encoding import codec
+from gatelift_wire.sessions.cutting import split
 from gatelift_wire.v1 import agent_pb2 as pb
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_wire.values import inventory, limits, messages, rules
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Frame, ObjectReport, Stop, TemplateBlob, Withdraw
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import TooLarge, WireViolation
 from support.wire.values import AGENT_FRAMES, MANAGER_FRAMES
 
 KEY = PlacementKey("u", 1)

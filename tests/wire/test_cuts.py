@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from gatelift_wire import codec, cuts
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CreditGrant, Finished, Frame, LeaseRenew, ObjectReport, Report, Stopped
-from gatelift_wire.pieces import PIECE_BYTES
+from gatelift_wire.encoding import codec, cuts
+from gatelift_wire.encoding.pieces import PIECE_BYTES
 from gatelift_wire.v1 import agent_pb2 as pb
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CreditGrant, Finished, Frame, LeaseRenew, ObjectReport, Report, Stopped
 
 KEY = PlacementKey("uid", 1)
 STATE = ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=b"{}")

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec
-from gatelift_wire.frame_writer import FrameWriter
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Frame, GatesLifted, Withdraw
-from gatelift_wire.violations import WireViolation
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.streams.frame_writer import FrameWriter
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Frame, GatesLifted, Withdraw
+from gatelift_wire.values.violations import WireViolation
 from support.until import until
 
 KEY = PlacementKey("uid", 1)

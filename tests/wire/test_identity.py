@@ -6,8 +6,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gatelift_wire import identity
-from gatelift_wire.identity import IdentityError
+from gatelift_wire.streams import identity
+from gatelift_wire.streams.identity import IdentityError
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 KEY = ec.generate_private_key(ec.SECP256R1())

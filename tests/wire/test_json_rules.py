@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_wire import codec, rules
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import (
+from gatelift_wire.encoding import codec
+from gatelift_wire.values import rules
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.limits import (
     FRAME_PARTS_MAX,
     JSON_PARTS_MAX,
     NESTING_MAX,
@@ -15,8 +16,8 @@ from gatelift_wire.limits import (
     STATUS_LOOKED_AT_BYTES,
     STATUS_VALUES_MAX,
 )
-from gatelift_wire.messages import Finished, Frame, ObjectReport
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_wire.values.messages import Finished, Frame, ObjectReport
+from gatelift_wire.values.violations import TooLarge, WireViolation
 
 
 def check(status: bytes) -> None:

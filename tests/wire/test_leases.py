@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatelift_kube.writes import WRITE_SECONDS_MAX
-from gatelift_wire import limits
-from gatelift_wire.leases import (
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX
+from gatelift_wire.sessions.leases import (
     AgentLease,
     FenceMargins,
     LeaseStanding,
@@ -18,6 +17,7 @@ from gatelift_wire.leases import (
     manager_fence_at,
     start_right_seconds,
 )
+from gatelift_wire.values import limits
 
 DELAY = st.floats(0, 40)
 DRIFT = st.floats(1 - limits.CLOCK_DRIFT, 1 + limits.CLOCK_DRIFT)

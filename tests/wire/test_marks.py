@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_wire.messages import Hello, LeaseRenew, Message
-from gatelift_wire.session import StreamOpened, Transmit
-from gatelift_wire.session_agent import AgentSession
+from gatelift_wire.sessions.session import StreamOpened, Transmit
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values.messages import Hello, LeaseRenew, Message
 
 
 def said(session: AgentSession, stream: int, now: float) -> Hello:

@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from gatelift_wire import rules
-from gatelift_wire.inventory import ForeignRun, InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Hello, ObjectTemplate
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values import rules
+from gatelift_wire.values.inventory import ForeignRun, InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Hello, ObjectTemplate
+from gatelift_wire.values.violations import WireViolation
 
 KEY = PlacementKey("u", 1)
 IMPOSSIBLE = ("..", ".", "a/b", "a%2fb", "/", "%")

@@ -1,9 +1,9 @@
 import pytest
 
-from gatelift_wire import limits
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Capacity, CountsReport, Message, ObjectReport
-from gatelift_wire.outbox import Outbox, OutboxFull
+from gatelift_wire.sessions.outbox import Outbox, OutboxFull
+from gatelift_wire.values import limits
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Capacity, CountsReport, Message, ObjectReport
 
 
 def applied(epoch: int) -> Applied:

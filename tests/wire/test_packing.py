@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatelift_wire import codec, limits
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.encoding import codec
+from gatelift_wire.sessions.packing import Packer, patience
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Applied,
     CreditGrant,
     Forget,
@@ -20,7 +22,6 @@ from gatelift_wire.messages import (
     ObjectReport,
     Withdraw,
 )
-from gatelift_wire.packing import Packer, patience
 
 GAP = limits.WRITE_GAP_SECONDS
 HOLD = limits.HOLD_SECONDS

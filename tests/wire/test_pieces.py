@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from gatelift_wire import codec, limits
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Finished, Frame, LeaseRenew, ObjectReport, Stopped
-from gatelift_wire.pieces import PIECE_BYTES, Header, Pieces, TooManyError
+from gatelift_wire.encoding import codec
+from gatelift_wire.encoding.pieces import PIECE_BYTES, Header, Pieces, TooManyError
 from gatelift_wire.v1 import agent_pb2 as pb
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Finished, Frame, LeaseRenew, ObjectReport, Stopped
+from gatelift_wire.values.violations import TooLarge, WireViolation
 
 KEY = PlacementKey("uid", 1)
 STATE = ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=b"{}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gatelift_wire import limits
-from gatelift_wire import session as wire
-from gatelift_wire.inventory import InventoryChunk, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.leases import start_right_seconds
-from gatelift_wire.messages import Frame, Hello, LeaseRenew, Welcome
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.leases import start_right_seconds
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Frame, Hello, LeaseRenew, Welcome
+from gatelift_wire.values.refusals import CloseReason
 from support.wire.session_link import Link
 
 LATE = 12.0

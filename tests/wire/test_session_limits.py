@@ -2,17 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_wire import limits
-from gatelift_wire import session as wire
-from gatelift_wire.cutting import inventory_chunks
-from gatelift_wire.inventory import ForeignRun, InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Confirm, Finished, Frame, Hello, Message, ObjectReport, Stop
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session import SessionOutput, State, Transmit
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
-from gatelift_wire.violations import IllegalUse, TooLarge, WireViolation
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.cutting import inventory_chunks
+from gatelift_wire.sessions.session import SessionOutput, State, Transmit
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import ForeignRun, InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Confirm, Finished, Frame, Hello, Message, ObjectReport, Stop
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import IllegalUse, TooLarge, WireViolation
 from support.wire.session_link import Link
 
 

@@ -1,11 +1,11 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Applied, Forget
-from gatelift_wire.session import State
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions.session import State
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Applied, Forget
 from support.wire.session_link import End, Link
 
 STEPS = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_wire import tokens
+from gatelift_wire.values import tokens
 
 BUNDLE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 SECRET = bytes(range(24))

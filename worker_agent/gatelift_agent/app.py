@@ -38,19 +38,20 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
-from gatelift_kube import collector, self_signed
-from gatelift_kube.budget import budget
-from gatelift_kube.client import Client
-from gatelift_kube.clock import boottime
-from gatelift_kube.config import ClusterConfig
-from gatelift_kube.leader import LeaderElector
-from gatelift_kube.machine_loop import MachineLoop
-from gatelift_kube.metrics_access import MetricsAccess
-from gatelift_kube.repetitions import problems
-from gatelift_kube.status_server import StatusServer
-from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.waiting import failure
-from gatelift_kube.writes import WRITE_SECONDS_MAX
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.api.leader import LeaderElector
+from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX
+from gatelift_kube.process import collector
+from gatelift_kube.process.clock import boottime
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.repetitions import problems
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.process.waiting import failure
+from gatelift_kube.serving import self_signed
+from gatelift_kube.serving.metrics_access import MetricsAccess
+from gatelift_kube.serving.status_server import StatusServer
 
 CONNECTIONS = 64
 REFUSED_SECONDS = 30.0

@@ -15,10 +15,8 @@ from pydantic_settings import SettingsConfigDict
 
 from gatelift_admission.values import amounts
 from gatelift_agent.core import settings as core
-from gatelift_kube.election import ElectionTimes
-from gatelift_kube.numbers import whole
-from gatelift_kube.resources import RESOURCE_FLAVOR
-from gatelift_kube.settings_file import (
+from gatelift_kube.deciding.election import ElectionTimes
+from gatelift_kube.process.settings_file import (
     ConfigError,
     EnvironmentSettings,
     NamespaceName,
@@ -28,7 +26,10 @@ from gatelift_kube.settings_file import (
     checked,
     read,
 )
-from gatelift_wire import identity, limits, tokens
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import RESOURCE_FLAVOR
+from gatelift_wire.streams import identity
+from gatelift_wire.values import limits, tokens
 
 __all__ = ["ConfigError", "Configuration", "load"]
 

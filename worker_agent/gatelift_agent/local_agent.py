@@ -14,14 +14,14 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import AgentSettings, Mode, Policy
 from gatelift_agent.runtime.perform import Performer
-from gatelift_kube.budget import Budget, budget
-from gatelift_kube.client import Client
-from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.election import ElectionTimes
-from gatelift_kube.machine_loop import MachineLoop
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.tasks import Supervisor
-from gatelift_wire.messages import Frame
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.budget import Budget, budget
+from gatelift_kube.deciding.election import ElectionTimes
+from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_wire.values.messages import Frame
 
 
 class LocalStream(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Counts, Usage
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 @dataclass(slots=True)

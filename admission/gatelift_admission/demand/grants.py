@@ -1,7 +1,7 @@
 """What a workload was granted: flavor and usage per pod set, and what of that is due while some pods need none.
 
 One value for each reservation, shared by all that were granted the same. Neighbours: `reservation` makes it of an
-assignment, `intake` of an object's `status.admission`, `ledger` charges it.
+assignment, `intake` of an object's `status.admission`.
 """
 
 from __future__ import annotations

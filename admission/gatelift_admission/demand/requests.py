@@ -3,7 +3,7 @@
 Order: RuntimeClass overhead if missing, limits copied to missing requests, LimitRange defaults, the pod rule
 (containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes, transformations. It is the
 API server's, which decodes a Pod before LimitRanger sees it; Kueue takes a LimitRange's request first (decision 14).
-Amounts as in `amounts`. Neighbours: `state` calls `pod_set_requests` once per Workload; `limits` shares defaults.
+Amounts as in `amounts`. Neighbours: `state` calls `pod_set_requests` once per Workload, `limits` shares defaults.
 """
 
 from __future__ import annotations

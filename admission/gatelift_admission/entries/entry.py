@@ -15,9 +15,9 @@ from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
 from gatelift_admission.flavors.assigner import Cursor
 from gatelift_admission.values.model import PodSetRequest, Usage
-from gatelift_kube.numbers import signed
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.numbers import signed
+from gatelift_kube.values.resources import ObjectKey
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"

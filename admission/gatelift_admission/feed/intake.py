@@ -1,7 +1,7 @@
 """A Workload object comes in: what it says now, compared with what is known, becomes phase, charge and place.
 
-Level-triggered: only the newest object counts, and a lost or repeated event changes nothing. Neighbours: `engine`
-calls `workload_changed`; `entry` reads the object; `state` charges, `places` queues.
+Level-triggered: only the newest object counts, and a lost or repeated event changes nothing. Neighbours: `engine` calls
+`workload_changed`, `entry` reads the object, `state` charges, `places` queues.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gatelift_admission.entries.ordering import condition, is_true
 from gatelift_admission.feed import ghosts, places
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import QuantityError
-from gatelift_kube.numbers import whole
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import ObjectKey
 
 
 def workload_changed(state: State, workload: Workload, now: float) -> None:

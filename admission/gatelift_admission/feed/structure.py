@@ -11,7 +11,7 @@ from gatelift_admission.queues.models import LocalModel, QueueModel, cluster_que
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import ClusterQueue, Cohort, LocalQueue
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:

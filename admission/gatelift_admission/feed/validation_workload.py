@@ -8,9 +8,9 @@ from gatelift_admission.entries.entry import Phase, phase_of
 from gatelift_admission.entries.ordering import is_true
 from gatelift_admission.feed.validation import FieldError, quantity_errors
 from gatelift_admission.values.amounts import QuantityError, parse
+from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
-from gatelift_kube.unknown_fields import known_part
 
 POD_SETS_MAX = 18
 POD_SET_GROUP_NAME_MAX = 317

@@ -1,9 +1,9 @@
 """Flavor assignment: which flavor each resource of each pod set would be charged to, and how well that fits.
 
-Pod sets go in order, resources by name, one search per resource group; usage that earlier pod sets of the same
-workload were given counts. Those of one `podSetGroupName` count as one, and each flavor has to suit them all. The rules
-(modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. What preemption could do for a cell is asked
-of `Market.ask`; a queue that may not preempt has no need to ask, the answer is *no candidates*. Neighbours: `tree` for
+Pod sets go in order, resources by name, one search per resource group; usage that earlier pod sets of the same workload
+were given counts. Those of one `podSetGroupName` count as one, and each flavor has to suit them all. The rules (modes,
+fungibility, cursor, texts) are those of Kueue's flavor assigner. What preemption could do for a cell is asked of
+`Market.ask`; a queue that may not preempt has no need to ask, the answer is *no candidates*. Neighbours: `tree` for
 quota, `matching` for nodes, `preemption.oracle` answers, `cycle` calls `assign`.
 """
 

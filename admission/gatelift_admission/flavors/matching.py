@@ -11,10 +11,10 @@ from typing import Any
 
 from gatelift_admission import texts
 from gatelift_admission.values.model import PodSetRequest
-from gatelift_kube.numbers import signed
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.objects.meta import LabelSelector
+from gatelift_kube.values.numbers import signed
 
 _EVALUATED_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 

@@ -2,7 +2,7 @@
 
 `Oracle` answers for one workload: who has to leave (`targets`), and what a flavor could become in one cell (`ask`).
 `Room` answers for a queue, by sums alone and therefore sometimes too hopefully: is it worth evaluating again?
-Neighbours: `cycle` makes both; `flavors` only sees `ask`; `pending` only sees `Room`.
+Neighbours: `flavors` only sees `ask`, `pending` only sees `Room`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from gatelift_kube.objects.kueue import (
     ResourceFlavor,
     ResourceGroup,
 )
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 CYCLE_SHOWN_MAX = 8
 """Cohorts of a cycle that are named: each may be mended, and the text has to fit into a condition."""

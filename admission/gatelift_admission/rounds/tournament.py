@@ -2,7 +2,7 @@
 
 The order is found anew after each entry, because each changes the shares. In every cohort the winners of its children
 meet; the one whose child does not borrow what it requests wins, then the one with the lower share if it had its way,
-then priority, age and UID. Neighbours: `cycle` asks for the next one, `fairness` measures.
+then priority, age and UID. Neighbours: `fairness` measures.
 """
 
 from __future__ import annotations

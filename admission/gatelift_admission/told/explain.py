@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import assign
 from gatelift_admission.state import State
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.state import State
 from gatelift_admission.told.explain import FlavorVerdict
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 AHEAD_MAX = 5
 """Workloads named that stand before it: what a person can do something about."""

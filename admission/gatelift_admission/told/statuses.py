@@ -14,7 +14,7 @@ from gatelift_admission.state import State
 from gatelift_admission.values.amounts import UNLIMITED, clamp, sub, to_quantity
 from gatelift_admission.values.model import Counts, Usage
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, ResourceUsage
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

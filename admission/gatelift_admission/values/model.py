@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import Admission
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 Cell = tuple[str, str]
 """(flavor, resource): the unit in which quota is counted."""

@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=T
     """A part of a status that is written whole: what we do not know of it is kept.
 
     `more`: fields that have no place in the struct, by their names, None where there are none. Decoding refuses them;
-    `gatelift_kube.decoding` then puts them here, so that an object without any, as nearly all are, costs nothing.
+    `decoding` then puts them here, so that an object without any, as nearly all are, costs nothing.
     """
 
     more: dict[str, Any] | None = msgspec.field(default=None, name="$more")

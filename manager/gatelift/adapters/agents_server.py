@@ -3,7 +3,7 @@
 mTLS only: who an agent is comes from its certificate, never from a message. A stream that does not read is broken when
 its queue is full or one frame is not taken in time, so that one slow agent never delays another. Certificates are taken
 anew at each handshake, and looked at again while a stream lives: it ends with its certificate, or with its CA.
-Neighbours: `authority` (what is trusted), `core.links` (who may have a session), `gatelift_wire.codec` (what may come),
+Neighbours: `authority` (what is trusted), `core.links` (who may have a session), `encoding.codec` (what may come),
 `peer_turns` (how much of it, and when).
 """
 
@@ -28,14 +28,16 @@ from gatelift.adapters.stream_gate import StreamGate, Worth
 from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.clusters.links import STREAMS_MAX
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec, identity, limits
-from gatelift_wire.cuts import cut_from_agent
-from gatelift_wire.frame_writer import FrameWriter
-from gatelift_wire.messages import Close, Frame
-from gatelift_wire.pieces import PIECE_BYTES, Header
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.encoding.cuts import cut_from_agent
+from gatelift_wire.encoding.pieces import PIECE_BYTES, Header
+from gatelift_wire.streams import identity
+from gatelift_wire.streams.frame_writer import FrameWriter
+from gatelift_wire.values import limits
+from gatelift_wire.values.messages import Close, Frame
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import TooLarge, WireViolation
 
 SERVICE = "gatelift.wire.v1.AgentService"
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from gatelift_wire import identity
+from gatelift_wire.streams import identity
 
 CA_LIFETIME = dt.timedelta(days=3650)
 CLOCK_SKEW = dt.timedelta(minutes=5)

@@ -15,11 +15,11 @@ import msgspec
 import structlog
 
 from gatelift.adapters import authority
-from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.objects.core import ConfigMap, Secret
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 NAME = "gatelift-ca"
 """Of the Secret and of the ConfigMap, in the manager's namespace."""

@@ -24,9 +24,9 @@ from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.adapters.signing import BusyError, Rank, Signing
 from gatelift.core.api.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked, Event
-from gatelift_kube.repetitions import Repetitions
-from gatelift_kube.tasks import spawn
-from gatelift_wire import identity
+from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.streams import identity
 from gatelift_wire.v1 import agent_pb2 as pb
 
 SERVICE = "gatelift.wire.v1.EnrolService"

@@ -2,7 +2,7 @@
 
 To the session machine they are frames as if the agent had sent them so: messages keep their order and their numbers, an
 inventory is complete with its last chunk and not before, and what follows the end of a session is of an earlier one.
-Renewals come first, since none of them is to wait for what travels with it. Neighbours: `agents_server`, `peer_turns`.
+Renewals come first, since none of them is to wait for what travels with it. Neighbours: `agents_server`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gatelift_wire import limits
-from gatelift_wire.inventory import InventoryChunk
-from gatelift_wire.messages import (
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryChunk
+from gatelift_wire.values.messages import (
     Bid,
     Capacity,
     Control,
@@ -27,7 +27,7 @@ from gatelift_wire.messages import (
     Refused,
     Stopped,
 )
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values.violations import WireViolation
 
 SLICE_MESSAGES = limits.JOINED_MESSAGES_MAX
 """Messages of one slice: as many as an agent joins, so that what agents usually send is not cut. 3 ms at the worst."""

@@ -17,12 +17,12 @@ from typing import cast
 
 import structlog
 
-from gatelift_kube import numbers
-from gatelift_kube.clock import monotonic
-from gatelift_kube.door import ACCEPT_PAUSE_SECONDS, listening
-from gatelift_kube.places import FullError, Guest, Places
-from gatelift_kube.repetitions import Repetitions
-from gatelift_kube.tasks import spawn
+from gatelift_kube.deciding.places import FullError, Guest, Places
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.serving.door import ACCEPT_PAUSE_SECONDS, listening
+from gatelift_kube.values import numbers
 
 FIRST_BYTES_SECONDS = 3.0
 """From the connection to the first bytes of a TLS handshake: two round trips."""

@@ -21,9 +21,9 @@ from gatelift.core.state.core import Core
 from gatelift_admission.queues.models import readable_quotas
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values import amounts
-from gatelift_kube.conditions import TRUE, find, is_true
+from gatelift_kube.objects.conditions import TRUE, find, is_true
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 REPLICA_ROLE = "replica_role"
 LEADER, FOLLOWER = "leader", "follower"

@@ -14,27 +14,14 @@ from gatelift.core.api.commands import ListOutOfSight, Read, ReadAll
 from gatelift.core.api.events import Event, OutOfSightListed, ReadAllDone, ReadDone, ReadFailed, WentBack
 from gatelift.core.works import beginning
 from gatelift_kinds import registry
-from gatelift_kube.budget import Budget
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.decoding import struct_of
-from gatelift_kube.errors import KubeError, NotFoundError
-from gatelift_kube.events import EventRecorder
-from gatelift_kube.executor import Executor, WritesFullError
-from gatelift_kube.objects.core import Pod
-from gatelift_kube.reads import Reads
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.repetitions import Repetitions, watch_problems
-from gatelift_kube.resources import (
-    JOB,
-    NAMESPACE,
-    POD,
-    RESOURCE_FLAVOR,
-    WORKLOAD,
-    ObjectKey,
-    Resource,
-)
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import (
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.events import EventRecorder
+from gatelift_kube.api.executor import Executor, WritesFullError
+from gatelift_kube.api.reads import Reads
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.budget import Budget
+from gatelift_kube.deciding.errors import KubeError, NotFoundError
+from gatelift_kube.deciding.writes import (
     ApiEvent,
     ApiWrite,
     EmitEvent,
@@ -45,6 +32,11 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
+from gatelift_kube.decoding.decoding import struct_of
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.process.repetitions import Repetitions, watch_problems
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD, RESOURCE_FLAVOR, WORKLOAD, ObjectKey, Resource
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
 

@@ -9,13 +9,13 @@ import msgspec
 import structlog
 
 from gatelift.webhooks.configuration import MUTATING, VALIDATING
-from gatelift_kube import timestamps
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.clock import wall
-from gatelift_kube.errors import ForbiddenError, KubeError, NotFoundError
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.deciding.errors import ForbiddenError, KubeError, NotFoundError
 from gatelift_kube.objects.core import Lease, Pod
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import LEASE, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.process.clock import wall
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import LEASE, POD, WORKLOAD, ObjectKey, ObjectRef
 
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The name of the Lease by which Kueue's controllers elect their leader, in whatever namespace they are installed."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
-from gatelift_wire.messages import Frame
+from gatelift_wire.values.messages import Frame
 
 
 class LocalPeer(Protocol):

@@ -13,7 +13,7 @@ from gatelift.adapters.transitions import Transitions
 from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendFrame, Transition
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, WriteFailed
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch, WriteFailed
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""

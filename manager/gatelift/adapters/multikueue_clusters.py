@@ -15,14 +15,14 @@ import structlog
 
 from gatelift.core.api import documents
 from gatelift.core.clusters.multikueue_clusters import told
-from gatelift_kube import timestamps
-from gatelift_kube.client import Client
-from gatelift_kube.clock import wall
-from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError, NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import MultiKueueCluster
-from gatelift_kube.repetitions import Repetitions
-from gatelift_kube.resources import MULTIKUEUE_CLUSTER, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.process.clock import wall
+from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.resources import MULTIKUEUE_CLUSTER, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 EVERY_SECONDS = 30.0
 """A person who made one reads the warning at once, and its condition when he comes to look why a queue is inactive."""

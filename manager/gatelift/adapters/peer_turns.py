@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from gatelift.adapters.peer_budget import ABOVE_SECONDS_MAX, STREAM_SECONDS, PeerBudget
-from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.process.clock import Clock, monotonic
 
 COMPARED_SECONDS = 0.00002
 """What a placement of an inventory costs when it is compared with the record, after the frame that it came in."""

@@ -1,7 +1,7 @@
 """Checks and makes signatures beside the event loop, one at a time, in an order that strangers do not choose.
 
 Whoever has a certificate goes first, then whoever has a token that is expected; of the others addresses take turns.
-When too many wait, the last of the address that holds most gives way. Neighbours: `enrol_server`, `authority`.
+When too many wait, the last of the address that holds most gives way. Neighbours: `enrol_server`.
 """
 
 from __future__ import annotations

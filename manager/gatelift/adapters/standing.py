@@ -7,9 +7,9 @@ import os
 
 import structlog
 
-from gatelift_kube.client import Client
-from gatelift_kube.errors import KubeError
-from gatelift_kube.resources import NAMESPACE, POD, ObjectKey, ObjectRef
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError
+from gatelift_kube.values.resources import NAMESPACE, POD, ObjectKey, ObjectRef
 
 LEADER_LABEL = "gatelift.dev/leader"
 """The agents' Service selects the leader's pod by it."""

@@ -1,17 +1,17 @@
 """Which of an agent's frames are worth taking apart: session and sequence are looked at before anything is made of it.
 
 The session machine judges by the same rules (R6); but a frame of 4 MiB that it drops has been decoded by then. What is
-known here is what was said on this very stream, in order. Pure. Neighbours: `agents_server`, `gatelift_wire.codec`.
+known here is what was said on this very stream, in order. Pure. Neighbours: `agents_server`.
 """
 
 from __future__ import annotations
 
 import enum
 
-from gatelift_wire import limits
-from gatelift_wire.messages import Frame, Welcome
-from gatelift_wire.pieces import Header
-from gatelift_wire.violations import TooLarge, WireViolation
+from gatelift_wire.encoding.pieces import Header
+from gatelift_wire.values import limits
+from gatelift_wire.values.messages import Frame, Welcome
+from gatelift_wire.values.violations import TooLarge, WireViolation
 
 GREETING_BYTES_MAX = 128 * limits.KIBIBYTE
 """A frame before Welcome: the largest Hello has 82 KiB, a Close a text of 32."""

@@ -13,9 +13,9 @@ import typer
 
 from gatelift.cli.connection import USAGE, CliError
 from gatelift.cli.sentences import say
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 from gatelift_kube.objects.gatelift import EnrolmentRequest, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 KEY_CHARS_MIN = 16
 """64 bits: nobody makes a key whose hash begins with given ones."""

@@ -15,13 +15,13 @@ from gatelift.adapters import authority
 from gatelift.adapters.authority_store import NAME, REFRESH_SECONDS
 from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift.cli.target import target_of
-from gatelift_kube.client import Client
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
 from gatelift_kube.objects.core import Secret
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.timestamps import to_seconds, to_text
+from gatelift_kube.values.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.timestamps import to_seconds, to_text
 
 app = typer.Typer(no_args_is_help=True, help="Certificate authority of the agents: show, announce, switch, retire.")
 

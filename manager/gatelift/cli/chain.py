@@ -10,12 +10,12 @@ from typing import Any
 
 from gatelift.core.clusters.multikueue_clusters import way_in
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ForbiddenError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ForbiddenError, NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueConfig, Workload
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     LOCAL_QUEUE,

@@ -26,13 +26,14 @@ from gatelift.core.api import informing
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
 from gatelift.core.clusters.identity import doubted_in
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_wire import identity, tokens
+from gatelift_kube.values.resources import CONFIG_MAP, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.streams import identity
+from gatelift_wire.values import tokens
 
 NOBODY_KNOWS = "Unknown"
 """State of a cluster that was connected when the last manager led: sessions end with their manager."""

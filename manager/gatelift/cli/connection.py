@@ -14,10 +14,9 @@ import typer
 
 from gatelift.cli.sentences import say
 from gatelift.cli.target import Target
-from gatelift_kube import event_loop
-from gatelift_kube.client import Client
-from gatelift_kube.config import ClusterConfig, auto
-from gatelift_kube.errors import (
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import ClusterConfig, auto
+from gatelift_kube.deciding.errors import (
     ApiError,
     ConfigError,
     ForbiddenError,
@@ -27,6 +26,7 @@ from gatelift_kube.errors import (
     UnauthorizedError,
     UnreachableError,
 )
+from gatelift_kube.process import event_loop
 
 FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 

@@ -83,7 +83,7 @@ def _refuse(text: str, error: Exception) -> NoReturn:
 async def _manager(target: Target, path: Path | None, plain: bool) -> None:
     from gatelift import app, logs  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift import config as configuration  # noqa: PLC0415
-    from gatelift_kube.config import auto  # noqa: PLC0415
+    from gatelift_kube.api.config import auto  # noqa: PLC0415
 
     logs.configure(human=plain)
     try:
@@ -105,7 +105,7 @@ async def _agent(target: Target, path: Path | None, plain: bool) -> None:
     from gatelift_agent import app  # noqa: PLC0415
     from gatelift_agent import config as configuration  # noqa: PLC0415
     from gatelift_agent.adapters.enrolment import EnrolmentError  # noqa: PLC0415
-    from gatelift_kube.config import auto  # noqa: PLC0415
+    from gatelift_kube.api.config import auto  # noqa: PLC0415
 
     logs.configure(human=plain)
     try:
@@ -127,9 +127,9 @@ async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) ->
     from gatelift import logs  # noqa: PLC0415
     from gatelift.webhooks import app  # noqa: PLC0415
     from gatelift.webhooks.tls import ClientCAError  # noqa: PLC0415
-    from gatelift_kube.client import Client  # noqa: PLC0415
-    from gatelift_kube.config import auto  # noqa: PLC0415
-    from gatelift_kube.status_server import ListenError  # noqa: PLC0415
+    from gatelift_kube.api.client import Client  # noqa: PLC0415
+    from gatelift_kube.api.config import auto  # noqa: PLC0415
+    from gatelift_kube.serving.status_server import ListenError  # noqa: PLC0415
 
     logs.configure(human=plain)
     try:

@@ -31,13 +31,13 @@ from gatelift.cli.demo_view import (
     rows_of,
 )
 from gatelift.cli.render import lines
-from gatelift_kube import conditions
-from gatelift_kube.client import Client, Selection
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.tasks import spawn
-from gatelift_kube.waiting import until
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.ensemble import Ensemble

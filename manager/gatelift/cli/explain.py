@@ -25,11 +25,11 @@ from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
 from gatelift_kinds import pod_trouble
 from gatelift_kinds.made_for import owners_of
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import Admission, Workload
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import WORKLOAD
 
 NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again when one changes, and every few minutes"
 

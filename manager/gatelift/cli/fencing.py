@@ -2,8 +2,7 @@
 
 It may also be about what ran there before another cluster, or one from a backup, came under its name. Said, then waited
 for: the manager answers a word by writing it into the status, from where it takes effect (rule R2), or refuses it with
-the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; the core's `clusters.fencing` says
-when a word counts.
+the reason; then it ends what was placed there. Neighbours: `clusters` has the verb.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from gatelift.core.clusters.cluster_status import (
 from gatelift.core.clusters.identity import doubted_in, vouching
 from gatelift.core.state.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.waiting import until
+from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 
 WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 

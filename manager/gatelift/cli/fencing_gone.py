@@ -13,11 +13,11 @@ from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing import LOOK_SECONDS, LOOKS, STILL_SECONDS, Word, read_cluster, who_am_i
 from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.state.recovery_values import Found, Told, told
-from gatelift_kube.client import Client
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.waiting import until
+from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 
 async def declare_gone(client: Client, name: str) -> Word | None:

@@ -11,11 +11,11 @@ import datetime as dt
 from gatelift.cli.render import age
 from gatelift.cli.sentences import say
 from gatelift.introduction import LEASE_NAME, NAMESPACE
-from gatelift_kube import timestamps
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ApiError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ApiError, NotFoundError
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.resources import LEASE, ObjectKey, ObjectRef
 
 LEADERS_LEASE = ObjectRef(LEASE, ObjectKey(NAMESPACE, LEASE_NAME))
 OFF_SECONDS = 30.0

@@ -22,10 +22,10 @@ from gatelift.core import texts
 from gatelift.core.records import epochs, record
 from gatelift_admission.engine import POSITIONS_MAX
 from gatelift_kinds.made_for import owners_of
-from gatelift_kube import conditions
-from gatelift_kube.client import Client, Selection
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import AdmissionCheckState, ClusterQueue, LocalQueue, Workload
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Resource
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Resource
 
 WATCH_SECONDS = 1.0
 """How often `--watch` looks again: as often as the manager writes what only informs."""

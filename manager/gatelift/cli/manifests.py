@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gatelift_wire.keys import LABEL_ACCEPT
+from gatelift_wire.values.keys import LABEL_ACCEPT
 
 Document = dict[str, Any]
 

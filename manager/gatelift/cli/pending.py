@@ -10,7 +10,7 @@ from pathlib import Path
 from gatelift.cli.connection import NOT_FOUND, UNREACHABLE, CliError
 from gatelift.cli.render import Output, show
 from gatelift.cli.replica import replica
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
 
 COLUMNS = ("Position", "Namespace", "Name", "Priority", "LocalQueue", "In LocalQueue")
 

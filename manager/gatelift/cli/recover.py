@@ -37,13 +37,14 @@ from gatelift.core.state.recovery_values import (
     told,
     word,
 )
-from gatelift_kube import conditions, timestamps
-from gatelift_kube.client import Client
-from gatelift_kube.clock import wall
-from gatelift_kube.errors import NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.process.clock import wall
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 
 EPOCHS_ABOVE = 1000
 """How far epochs are raised above the highest that the record knows: more attempts than one workload has between a

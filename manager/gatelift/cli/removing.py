@@ -6,10 +6,10 @@ import json
 
 from gatelift.cli.connection import USAGE, CliError
 from gatelift.cli.fencing import placements_left
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ForbiddenError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ForbiddenError
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 
 async def remove(client: Client, name: str, *, now: bool) -> str:

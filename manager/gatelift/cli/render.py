@@ -14,8 +14,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from gatelift.cli.sentences import CHARS_MAX
-from gatelift_kube import timestamps
-from gatelift_kube.plain_text import plain
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.plain_text import plain
 
 GAP = "  "
 """Between columns."""

@@ -18,11 +18,12 @@ from gatelift.config import load, read_text
 from gatelift_admission.engine import Engine
 from gatelift_admission.told.outlook import Outlook, outlook, settle
 from gatelift_admission.values.model import EngineSettings
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.errors import ApiError, NotFoundError
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.deciding.errors import ApiError, NotFoundError
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import ConfigMap, Namespace
 from gatelift_kube.objects.kueue import ClusterQueue
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -37,7 +38,6 @@ from gatelift_kube.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_kube.writes import KubeObject
 
 FORBIDDEN = 403
 CONFIGURATION = ObjectRef(CONFIG_MAP, ObjectKey("gatelift-system", "gatelift-manager"))

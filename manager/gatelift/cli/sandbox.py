@@ -20,8 +20,8 @@ from rich.console import Console
 from gatelift.cli.connection import STOPPED, CliError, end_well
 from gatelift.cli.manifests import deploy_folder
 from gatelift.cli.progress import Progress
-from gatelift_kube.errors import KubeError
-from gatelift_kube.tasks import spawn
+from gatelift_kube.deciding.errors import KubeError
+from gatelift_kube.process.tasks import spawn
 
 if TYPE_CHECKING:
     from gatelift_sandbox.ensemble import Ensemble

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from gatelift_kube.plain_text import plain
+from gatelift_kube.values.plain_text import plain
 
 CHARS_MAX = 40_000
 """Longer than any text of the API: a line is cut by the terminal, in a pipe it is whole."""

@@ -21,10 +21,10 @@ from gatelift.cli.listing import every
 from gatelift.cli.render import Output, dump, show
 from gatelift.cli.target import target_of
 from gatelift_admission.values import amounts
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, LocalQueue
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE
 
 SECONDS_MIN = 0.2
 """Looking more often costs the API server and shows nothing new."""

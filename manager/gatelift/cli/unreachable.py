@@ -1,7 +1,7 @@
 """What `gatelift explain` tells of placed work whose cluster is not heard of, and of dispatch that is halted.
 
-Since when, what happens, the way out. Neighbours: `explain` prints it, `fencing` and `recover` are the ways out,
-`gatelift.core.clusters.cluster_status` and `recovery_values` have what the manager wrote.
+Since when, what happens, the way out. Neighbours: `explain` prints it, `gatelift.core.clusters.cluster_status` and
+`recovery_values` have what the manager wrote.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import datetime as dt
 from gatelift.cli.render import age
 from gatelift.core.clusters.cluster_status import CONNECTED, LOST
 from gatelift.core.state.recovery_values import told
-from gatelift_kube import conditions
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ForbiddenError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ForbiddenError, NotFoundError
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 _WAITS = "policy wait: nothing is moved, so nothing runs twice; "
 _PLACED = _WAITS + "what runs there runs on, stays charged, and goes on when the cluster is back"

@@ -46,9 +46,7 @@ from gatelift.core.told import telling
 from gatelift.core.works import deciding, intake, looking, owners, reconcile, write_failures
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift_admission.engine import Engine
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.versions import is_last
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.writes import (
     Create,
     Delete,
     EmitEvent,
@@ -60,7 +58,9 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_wire.moments import soonest
+from gatelift_kube.objects.versions import is_last
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.moments import soonest
 
 NOT_ENDED = "the look that asked for it came to no end"
 KEYS_PER_CALL = 50

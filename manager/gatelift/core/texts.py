@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gatelift_kube.plain_text import plain
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.keys import PlacementKey
 
 # Conditions of a Workload
 QUOTA_RESERVED = "QuotaReserved"

@@ -23,14 +23,15 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift.webhooks.tls import ServingTls
-from gatelift_kube import descriptors, self_signed
-from gatelift_kube.client import Client
-from gatelift_kube.errors import KubeError
-from gatelift_kube.metrics_access import MetricsAccess
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.repetitions import watch_problems
-from gatelift_kube.status_server import StatusServer
-from gatelift_kube.tasks import Supervisor, spawn
+from gatelift_kube.process import descriptors
+from gatelift_kube.process.repetitions import watch_problems
+from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.serving import self_signed
+from gatelift_kube.serving.metrics_access import MetricsAccess
+from gatelift_kube.serving.status_server import StatusServer
 
 CHECK_SECONDS = 30.0
 """How often certificate and configurations are looked at when nothing has changed; renewal is due for 30 days."""

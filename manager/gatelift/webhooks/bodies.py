@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from gatelift_kube.door import Visit
+from gatelift_kube.serving.door import Visit
 
 REQUEST_BYTES_MAX = 8 * 1024 * 1024
 """A review holds the object twice, each at most the 3 MiB that an API server takes, and a little around it."""

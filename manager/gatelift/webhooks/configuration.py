@@ -19,7 +19,8 @@ import msgspec
 from gatelift.webhooks import sizes
 from gatelift_kinds import job_partial, markers, placed_mark, template_before, unserved
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.resources import (
+from gatelift_kube.objects.selectors import NAMESPACE_LABEL
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -31,8 +32,7 @@ from gatelift_kube.resources import (
     WORKLOAD,
     Resource,
 )
-from gatelift_kube.selectors import NAMESPACE_LABEL
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 NAME = "gatelift"
 MUTATING = Resource(

@@ -2,7 +2,7 @@
 
 What v1beta1 cannot say is kept under its name of v1beta2, so that nothing is lost by a client that reads and writes the
 older version. What only v1beta1 had and Kueue gave up (`pendingWorkloadsStatus`, `flavors` in a LocalQueue's status) is
-dropped. Neighbours: `server` takes the questions, `scripts/crd_versions` has the schemas.
+dropped. Neighbours: `server` takes the questions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks.envelope import Envelope
-from gatelift_kube.resources import KUEUE_GROUP
+from gatelift_kube.values.resources import KUEUE_GROUP
 
 Json = dict[str, Any]
 OLD, NEW = f"{KUEUE_GROUP}/v1beta1", f"{KUEUE_GROUP}/v1beta2"

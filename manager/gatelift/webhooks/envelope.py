@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 RequestT = TypeVar("RequestT")
 

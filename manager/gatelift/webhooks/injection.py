@@ -9,9 +9,9 @@ import structlog
 
 from gatelift.webhooks import configuration
 from gatelift.webhooks.configuration import MUTATING, VALIDATING, Wanted
-from gatelift_kube.client import Client
-from gatelift_kube.errors import ConflictError, NotFoundError
-from gatelift_kube.resources import KUEUE_GROUP, ObjectKey, ObjectRef, Resource
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ConflictError, NotFoundError
+from gatelift_kube.values.resources import KUEUE_GROUP, ObjectKey, ObjectRef, Resource
 
 LABEL = "app.kubernetes.io/name"
 """By this we know our own definitions from those of Kueue, which Kueue converts."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from gatelift.webhooks.review import controller_of
 from gatelift_kinds.registry import JOB_KIND
-from gatelift_kube.client import Client
-from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.errors import ImpossibleNameError, KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ImpossibleNameError, KubeError, NotFoundError
 from gatelift_kube.objects.batch import Job
-from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
+from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.values.resources import JOB, ObjectKey, ObjectRef
 
 READ_SECONDS_MAX = 3.0
 """Shorter than the API server waits for us, so that the refusal has our text."""

@@ -17,9 +17,9 @@ from gatelift_admission.feed.validation import FieldError
 from gatelift_kinds import asked_for
 from gatelift_kinds import review as kinds
 from gatelift_kinds.review import ErrorKind, Verdict
-from gatelift_kube import unknown_fields
-from gatelift_kube.decoding import struct_of
-from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+from gatelift_kube.decoding import unknown_fields
+from gatelift_kube.decoding.decoding import struct_of
+from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
 _RULES: dict[Resource, Callable[[Any], list[FieldError]]] = {
     CLUSTER_QUEUE: validation.cluster_queue_errors,

@@ -15,12 +15,12 @@ from gatelift.webhooks.owners import READ_SECONDS_MAX
 from gatelift_kinds import markers, rules
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.names import workload_name
-from gatelift_kube.client import Client
-from gatelift_kube.conditions import is_true
-from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError, NotFoundError
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
 class ReservationUnknownError(Exception):

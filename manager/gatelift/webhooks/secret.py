@@ -10,10 +10,10 @@ import structlog
 
 from gatelift.webhooks import certificates
 from gatelift.webhooks.certificates import Material, MaterialError
-from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, ConflictError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import AlreadyExistsError, ConflictError, NotFoundError
 from gatelift_kube.objects.core import Secret
-from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import SECRET, ObjectKey, ObjectRef
 
 NAME = "gatelift-webhooks"
 ROUNDS_MAX = 3

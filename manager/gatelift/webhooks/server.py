@@ -19,10 +19,10 @@ from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.lanes import Decide, Lanes
 from gatelift.webhooks.review import Question
-from gatelift_kube.clock import monotonic
-from gatelift_kube.door import Door, Limits, visit_of
-from gatelift_kube.places import FullError
-from gatelift_kube.repetitions import Repetitions
+from gatelift_kube.deciding.places import FullError
+from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.serving.door import Door, Limits, visit_of
 
 CLIENT_IDLE_SECONDS = 90.0
 """After this an API server closes a connection of which it has no use (client-go, by Go's default transport)."""

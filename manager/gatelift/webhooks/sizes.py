@@ -13,7 +13,7 @@ import msgspec
 from gatelift.webhooks.review import Json, Question
 from gatelift_kinds import markers, rules
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 OBJECT_BYTES_MAX = 512 * 1024
 """As JSON, managed fields included: a third of what etcd takes, as its Workload and the run at a worker have it too.

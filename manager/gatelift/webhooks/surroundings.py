@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 from gatelift_kinds import markers
 from gatelift_kinds.review import WebhookFacts
-from gatelift_kube import selectors
-from gatelift_kube.cache import Cache
-from gatelift_kube.client import Client
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.cache import Cache
+from gatelift_kube.deciding.writes import ApiEvent, KubeObject
+from gatelift_kube.objects import selectors
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, LocalQueue
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
@@ -22,7 +23,6 @@ from gatelift_kube.resources import (
     ObjectKey,
     Resource,
 )
-from gatelift_kube.writes import ApiEvent, KubeObject
 
 WATCHED: tuple[Resource, ...] = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, ADMISSION_CHECK, WORKLOAD_PRIORITY_CLASS)
 _BY_NAMESPACE = "namespace"

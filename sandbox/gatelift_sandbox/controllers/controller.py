@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gatelift_kube import timestamps
-from gatelift_kube.resources import Resource
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.builtin import CORE_EVENT
 from gatelift_sandbox.embedded.documents import Document, meta
 from gatelift_sandbox.embedded.kinds import StorageKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.controller import CreateObject, is_true
 from gatelift_sandbox.embedded.documents import Document, at, copied, items, meta
 from gatelift_sandbox.embedded.names import GENERATED_BASE_MAX

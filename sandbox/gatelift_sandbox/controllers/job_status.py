@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube import timestamps
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.controllers.controller import is_true
 from gatelift_sandbox.controllers.job_pass import Pass
 from gatelift_sandbox.controllers.job_pods import total

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube import resources as known
-from gatelift_kube import timestamps
+from gatelift_kube.values import resources as known
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.controllers import job_pods, job_status
 from gatelift_sandbox.controllers.controller import (
     Action,

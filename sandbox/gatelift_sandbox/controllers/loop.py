@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from gatelift_kube import resources as known
-from gatelift_kube.clock import Clock
+from gatelift_kube.process.clock import Clock
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.controller import (
     RETRY_SECONDS,

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 (decide is offered more than each controller needs)
 from __future__ import annotations
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.controller import (
     Action,
     Controller,

@@ -7,7 +7,7 @@ Failed. Its Job may wait for that before it makes another one. The real one look
 # ruff: noqa: ARG002 (decide is offered more than each controller needs)
 from __future__ import annotations
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.controller import Action, Controller, DeleteObject, Key, PatchObject
 from gatelift_sandbox.controllers.job_pods import TRACKING_FINALIZER
 from gatelift_sandbox.embedded.documents import at, meta

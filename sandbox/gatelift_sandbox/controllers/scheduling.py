@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.controllers.controller import Action, BindPod, Controller, Key, PatchObject, event
 from gatelift_sandbox.embedded.documents import Document, at, items, meta, timestamp
 from gatelift_sandbox.embedded.kinds import StorageKey

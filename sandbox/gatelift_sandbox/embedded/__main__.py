@@ -15,7 +15,7 @@ from pathlib import Path
 
 import uvloop
 
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import pki
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 

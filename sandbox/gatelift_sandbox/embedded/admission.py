@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.embedded.documents import Document, items, meta
 from gatelift_sandbox.embedded.failures import ApiError, forbidden, not_found
 from gatelift_sandbox.embedded.kinds import Kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gatelift_kube.timestamps import to_micro_text
+from gatelift_kube.values.timestamps import to_micro_text
 from gatelift_sandbox.embedded.documents import Document, encode
 from gatelift_sandbox.embedded.rbac import User
 from gatelift_sandbox.embedded.requests import RequestInfo

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatelift_kube import resources as known
-from gatelift_kube.resources import Resource
+from gatelift_kube.values import resources as known
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.kinds import Kind, kind
 from gatelift_sandbox.embedded.rules import cluster
 from gatelift_sandbox.embedded.rules.custom import DefinitionRules

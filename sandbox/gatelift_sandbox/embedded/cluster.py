@@ -9,8 +9,8 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from gatelift_kube import clock
-from gatelift_kube.tasks import spawn
+from gatelift_kube.process import clock
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import pki
 from gatelift_sandbox.controllers.loop import ControllerLoop, all_controllers
 from gatelift_sandbox.embedded.audit import AuditLog

@@ -5,7 +5,7 @@ Versions that a webhook would have to convert are not served: nothing here asks 
 
 from __future__ import annotations
 
-from gatelift_kube.resources import Resource
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.documents import Document, at, items
 from gatelift_sandbox.embedded.kinds import ALL_VERBS, Column, Kind
 from gatelift_sandbox.embedded.rules.custom import CustomRules

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube import timestamps
+from gatelift_kube.values import timestamps
 
 Document = dict[str, Any]
 """A decoded JSON object. Whoever decodes one owns it."""

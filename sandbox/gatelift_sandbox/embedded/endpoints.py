@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_kube import timestamps
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.embedded import answers, protobuf, rbac
 from gatelift_sandbox.embedded.answers import Answer, Form
 from gatelift_sandbox.embedded.documents import Document, at, encode

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_kube.resources import Resource
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.documents import Document, encode
 
 CAUSES = {

@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 from aiohttp import web
 
-from gatelift_kube.clock import monotonic
+from gatelift_kube.process.clock import monotonic
 from gatelift_sandbox.embedded import answers, discovery, identity, openapi, rbac
 from gatelift_sandbox.embedded.answers import Answer
 from gatelift_sandbox.embedded.audit import AuditLog

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gatelift_kube.resources import Resource
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.documents import Document
 from gatelift_sandbox.embedded.failures import no_such_path
 from gatelift_sandbox.embedded.rules.plain import Rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from gatelift_kube.clock import Clock
+from gatelift_kube.process.clock import Clock
 from gatelift_sandbox.embedded.documents import Document
 from gatelift_sandbox.embedded.drafts import Deleted, Deletion, Draft
 from gatelift_sandbox.embedded.failures import ApiError, bad_request

@@ -15,7 +15,7 @@ import msgspec
 import yaml
 from tenacity import stop_after_delay
 
-from gatelift_kube.waiting import until
+from gatelift_kube.process.waiting import until
 from gatelift_sandbox import build, children, starting
 from gatelift_sandbox.errors import SandboxError, StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import Resource
+from gatelift_kube.values.resources import Resource
 
 _AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 TOKEN_REVIEW = Resource(_AUTHENTICATION, "v1", "TokenReview", "tokenreviews", namespaced=False)

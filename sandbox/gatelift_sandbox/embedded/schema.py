@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gatelift_kube import timestamps
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.embedded.documents import Document, copied, encode
 from gatelift_sandbox.embedded.failures import FieldError, duplicate, required, shown, unsupported, wrong
 

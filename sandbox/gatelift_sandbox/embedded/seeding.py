@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 
-from gatelift_kube import resources as known
+from gatelift_kube.values import resources as known
 from gatelift_sandbox.embedded import builtin, rbac
 from gatelift_sandbox.embedded.rules.cluster import SYSTEM_CLASSES
 from gatelift_sandbox.embedded.store import Store

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
-from gatelift_kube.selectors import requirement_problem
+from gatelift_kube.objects.selectors import requirement_problem
 from gatelift_sandbox.embedded.documents import Document, items
 from gatelift_sandbox.embedded.failures import bad_request
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gatelift_kube import timestamps
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.embedded import json_path
 from gatelift_sandbox.embedded.documents import Document, at, items, meta
 from gatelift_sandbox.embedded.kinds import Column, Kind, StorageKey

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import uvloop
 
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import KubeError
-from gatelift_kube.tasks import spawn
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
+from gatelift_kube.deciding.errors import KubeError
+from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox.kubelet import loop
 from gatelift_sandbox.kubelet.documents import NodeSettings
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.timestamps import to_micro_text, to_text
+from gatelift_kube.values.timestamps import to_micro_text, to_text
 from gatelift_sandbox.kubelet.pods import Ended, Run, exit_reason
 from gatelift_sandbox.kubelet.views import ContainerView, PodView
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from gatelift_kube.budget import budget
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.clock import monotonic, wall
-from gatelift_kube.executor import Executor
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import NODE, POD
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.executor import Executor
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen
+from gatelift_kube.process.clock import monotonic, wall
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import NODE, POD
 from gatelift_sandbox import records
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed

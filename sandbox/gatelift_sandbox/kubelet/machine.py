@@ -15,9 +15,7 @@ from math import inf
 
 import msgspec
 
-from gatelift_kube.objects import core
-from gatelift_kube.resources import NODE, POD, ObjectRef
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.writes import (
     ApiEvent,
     Create,
     Delete,
@@ -29,6 +27,8 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
+from gatelift_kube.objects import core
+from gatelift_kube.values.resources import NODE, POD, ObjectRef
 from gatelift_sandbox import behaviour
 from gatelift_sandbox.behaviour import SIGKILL_EXIT, Behaviour, BehaviourError
 from gatelift_sandbox.kubelet import documents, pods

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from gatelift_kube.resources import LEASE, NODE, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Patch, WriteError
+from gatelift_kube.deciding.writes import Create, Patch, WriteError
+from gatelift_kube.values.resources import LEASE, NODE, ObjectKey, ObjectRef
 from gatelift_sandbox.kubelet import documents
 from gatelift_sandbox.kubelet.documents import LEASE_NAMESPACE, NodeSettings
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from gatelift_kube.timestamps import to_seconds
+from gatelift_kube.values.timestamps import to_seconds
 from gatelift_sandbox.behaviour import OOM_KILLED, SIGKILL_EXIT, Behaviour
 from gatelift_sandbox.kubelet.views import PodView
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kube.objects.meta import ObjectMeta, Struct
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 class ContainerView(Struct, frozen=True, gc=False):

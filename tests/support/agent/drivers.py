@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_kube.resources import JOB, NAMESPACE, POD
-from gatelift_kube.timestamps import to_text
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD
+from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import NAMESPACE_NAME, CrashError, commit_messages
 
@@ -186,7 +186,7 @@ class Cluster:
             self._status(meta, {"conditions": others, "startTime": "2026-01-01T00:00:00Z"})
             return True
         for number in range(spec["parallelism"] - len(mine)):
-            self.stage.create(POD, _job_pod(meta, spec, f"{meta['name']}-{len(mine) + number}"))
+            self.stage.create(POD, job_pod(meta, spec, f"{meta['name']}-{len(mine) + number}"))
         if len(mine) < spec["parallelism"]:
             self.stage.settle()
             return True
@@ -218,7 +218,7 @@ def _over(status: dict[str, Any]) -> bool:
     )
 
 
-def _job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str, Any]:
+def job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str, Any]:
     template = spec["template"]
     return {
         "metadata": {

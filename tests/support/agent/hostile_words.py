@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from gatelift_wire import rules
-from gatelift_wire.inventory import ForeignRun, InventoryEntry
-from gatelift_wire.messages import CapacityEntry, Hello
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values import rules
+from gatelift_wire.values.inventory import ForeignRun, InventoryEntry
+from gatelift_wire.values.messages import CapacityEntry, Hello
+from gatelift_wire.values.violations import WireViolation
 
 TEXTS = ("", "Default_Flavor", "a b", "x\x00y", "\x1b[2J", "\u202e", "\u0661", "é" * 31, "a\n", "-")
 TEXTS_LONG = tuple(character * length for length in (63, 64, 253, 316) for character in "a\x01")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
-from gatelift_kube.writes import WriteError
+from gatelift_kube.deciding.writes import WriteError
+from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_sandbox.embedded.drafts import Deletion
 from support.agent.stage import Stage
 from support.agent.values import NAMESPACE_NAME

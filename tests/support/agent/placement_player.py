@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gatelift_agent.core import events
-from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch
+from gatelift_kube.values.resources import JOB, POD
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import NAMESPACE_NAME, POD_SPEC
 from support.transcripts import Machine

@@ -24,11 +24,11 @@ from gatelift_agent.core.admission.backend import (
 from gatelift_agent.core.admission.node_room import Room
 from gatelift_agent.core.events import RoomSeen
 from gatelift_agent.core.settings import AgentSettings
-from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, Create, WriteDone, WriteError
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import ApiWrite, Create, WriteDone, WriteError
+from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry
+from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import KEY
 

@@ -19,33 +19,18 @@ from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.settings import AgentSettings, Mode, Policy
-from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.resources import (
-    JOB,
-    NAMESPACE,
-    POD,
-    SERVICE_ACCOUNT,
-    Resource,
-)
-from gatelift_kube.writes import (
-    ApiWrite,
-    Create,
-    Delete,
-    EmitEvent,
-    Patch,
-    WriteDone,
-    WriteError,
-    WriteFailed,
-)
+from gatelift_kube.deciding.errors import from_status, write_error
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import JOB, NAMESPACE, POD, SERVICE_ACCOUNT, Resource
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Stored
-from gatelift_wire import messages as m
-from gatelift_wire import session as wire
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.refusals import CloseReason
 from support.agent.values import (
     KEY,
     NAMESPACE_NAME,

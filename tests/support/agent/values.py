@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import commands, events
-from gatelift_kube import decoding
-from gatelift_kube.resources import NAMESPACE, POD, Resource
-from gatelift_kube.writes import ApiWrite
+from gatelift_kube.deciding.writes import ApiWrite
+from gatelift_kube.decoding import decoding
+from gatelift_kube.values.resources import NAMESPACE, POD, Resource
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Stored
-from gatelift_wire import messages as m
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.limits import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 
 ORIGIN = "origin-1"
 ORIGIN_WITHOUT_MARKS = "origin.1"

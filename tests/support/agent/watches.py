@@ -6,11 +6,11 @@ from collections import deque
 
 from gatelift_agent.core import events, ownership
 from gatelift_agent.core.settings import Mode
-from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
-from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change, Stored
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 from support.agent.values import MANAGED, decode
 
 _WATCHED = {

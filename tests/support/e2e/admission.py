@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from gatelift_kube.errors import ConflictError
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, Resource
-from gatelift_kube.timestamps import to_text
+from gatelift_kube.deciding.errors import ConflictError
+from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, Resource
+from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox import applying, records
 from gatelift_sandbox.installation import MANAGER
 from gatelift_sandbox.records import Record

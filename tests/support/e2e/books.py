@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.errors import GoneError, KubeError
-from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
-from gatelift_kube.tasks import spawn
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.deciding.errors import GoneError, KubeError
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.account import Account, AccountError
 from support.sim.attribution import LOCAL
 

@@ -17,7 +17,7 @@ import yaml
 from testcontainers.core.container import DockerContainer
 
 from gatelift_agent.adapters.identity_store import DirectoryStore, SecretStore
-from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import SECRET, ObjectKey, ObjectRef
 from gatelift_sandbox import children
 from gatelift_sandbox.installation import AGENT_ACCOUNT, SYSTEM
 from gatelift_sandbox.kind import NETWORK, KindProvider

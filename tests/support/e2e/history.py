@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.errors import GoneError, KubeError
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.deciding.errors import GoneError, KubeError
+from gatelift_kube.values.resources import WORKLOAD
 
 WORKLOADS_MAX = 1000
 """Far above what a run makes; the oldest ones go."""

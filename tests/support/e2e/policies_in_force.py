@@ -14,10 +14,10 @@ from asyncio import sleep
 from contextlib import suppress
 from typing import Any
 
-from gatelift_kube.client import Client
-from gatelift_kube.errors import KubeError
-from gatelift_kube.resources import CONFIG_MAP
-from gatelift_kube.retry import is_transient
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import KubeError
+from gatelift_kube.deciding.retry import is_transient
+from gatelift_kube.values.resources import CONFIG_MAP
 from gatelift_sandbox import applying
 
 IN_FORCE_SECONDS = 120.0

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.config import from_kubeconfig
 from gatelift_sandbox.applying import apply
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
-from gatelift_kube.errors import KubeError
+from gatelift_kube.deciding.errors import KubeError
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Daemon
 from support.e2e.world import WORKERS, World

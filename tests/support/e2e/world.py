@@ -22,11 +22,11 @@ from typing import Any
 
 import yaml
 
-from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
-from gatelift_kube.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.retry import is_transient
-from gatelift_kube.tasks import spawn
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from gatelift_kube.deciding.retry import is_transient
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import Installation

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core.settings import KeepFinished
-from gatelift_kube.contained import Contained
-from gatelift_kube.decoding import STRUCTS
-from gatelift_kube.errors import UndecodableError
-from gatelift_kube.resources import JOB, NODE, POD, ObjectRef, Resource
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.errors import UndecodableError
+from gatelift_kube.decoding.decoding import STRUCTS
+from gatelift_kube.values.resources import JOB, NODE, POD, ObjectRef, Resource
+from gatelift_kube.values.unreadable import UNREADABLE
 from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values import messages as m
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.violations import WireViolation
 from support.agent.stage import Stage
 from support.agent.values import commit_messages
 from support.fuzz import fuzzing

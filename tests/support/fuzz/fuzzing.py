@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift_wire import limits, rules
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import TemplateBlob
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values import limits, rules
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import TemplateBlob
+from gatelift_wire.values.violations import WireViolation
 
 Doc = dict[str, Any]
 

@@ -17,13 +17,13 @@ from gatelift.core.api import events
 from gatelift.core.api.agenda import Key
 from gatelift.core.rules import invariants
 from gatelift.core.rules.invariants import InvariantBroken
-from gatelift_kube.contained import Contained
-from gatelift_kube.decoding import struct_of
-from gatelift_kube.errors import UndecodableError
-from gatelift_kube.resources import ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CertificateRequest, Report
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.errors import UndecodableError
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.decoding.decoding import struct_of
+from gatelift_kube.values.resources import ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CertificateRequest, Report
 from support.fuzz import fuzzing
 from support.manager.api import Api, ApiError, Doc, seen
 from support.manager.builders import a_job, a_pod, kueue_object

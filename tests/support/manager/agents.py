@@ -13,9 +13,9 @@ from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, 
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Applied,
     Bid,
     BidKind,
@@ -35,7 +35,7 @@ from gatelift_wire.messages import (
     Stopped,
     Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 from support.manager.api import Doc
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Any
 
 from gatelift.core.works.beginning import WATCHED
 from gatelift_admission.feed.validation_workload import CHECK_STATES_MAX
-from gatelift_kube import resources
-from gatelift_kube.decoding import read_object
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, PatchKind, WriteError
+from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, PatchKind, WriteError
+from gatelift_kube.decoding.decoding import read_object
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
 Doc = dict[str, Any]
 CRD_CONDITIONS_MAX = 16

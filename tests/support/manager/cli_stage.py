@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from gatelift.cli.main import app
-from gatelift_kube.resources import LEASE, LOCAL_QUEUE, WORKLOAD
-from gatelift_kube.timestamps import to_text
+from gatelift_kube.values.resources import LEASE, LOCAL_QUEUE, WORKLOAD
+from gatelift_kube.values.timestamps import to_text
 from support.servers.fake_apiserver import FakeApiServer
 
 SECONDS = 60.0

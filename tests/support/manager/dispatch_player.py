@@ -20,12 +20,12 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift.core.state.readiness_values import ReadinessSettings
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
-from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import EmitEvent
-from gatelift_wire.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import EmitEvent
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.timestamps import to_text
+from gatelift_wire.values.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
+from gatelift_wire.values.refusals import Refusal
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload, kueue_object
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world

@@ -11,7 +11,7 @@ from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_sandbox.embedded.patching import json_patch, merge
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 Json = dict[str, Any]
 

@@ -9,16 +9,16 @@ from gatelift.core.api.commands import AnswerEnrolment, CloseStream, Command, Is
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import LinkOpened, Upcall, WriteIds
 from gatelift.core.clusters.links import Links
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
-from gatelift_wire import limits
-from gatelift_wire import session as wire
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.leases import longest_right
-from gatelift_wire.messages import Report
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_kube.deciding.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.leases import longest_right
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.messages import Report
+from gatelift_wire.values.refusals import CloseReason
 from support.manager.worker_cluster_api import Api
 
 

@@ -15,7 +15,7 @@ from gatelift_admission.entries.entry import Phase
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
 from gatelift_kube.objects.kueue import FlavorUsage
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef, Resource
 
 Doc = dict[str, Any]
 Cells = dict[tuple[str, str], tuple[int, int]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
 Json = dict[str, Any]
 FILE = Path(__file__).parents[2] / "webhooks" / "validation_cases.yaml"

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from gatelift_kube.deciding.writes import Create, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.writes import Create, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_sandbox.embedded.schema import Schema, prune, validate
 
 CRD = Path(__file__).parents[3] / "deploy" / "crds" / "gatelift.dev_workerclusters.yaml"

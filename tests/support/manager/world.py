@@ -34,10 +34,7 @@ from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.works.beginning import WATCHED
 from gatelift_kinds.registry import KINDS
-from gatelift_kube import resources
-from gatelift_kube.objects.core import Lease, LeaseSpec
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.writes import (
     Create,
     Delete,
     EmitEvent,
@@ -48,11 +45,11 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
-    Message,
-    Report,
-)
+from gatelift_kube.objects.core import Lease, LeaseSpec
+from gatelift_kube.values import resources
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message, Report
 from support.manager.agents import Held, ScriptedAgent, ScriptedLinks
 from support.manager.api import Api, ApiError, Doc, seen
 from support.manager.builders import NAMESPACE, a_pod, a_setting

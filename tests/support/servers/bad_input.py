@@ -31,15 +31,24 @@ from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import WebhookFacts
-from gatelift_kube.config import auto
-from gatelift_kube.errors import ConfigError
+from gatelift_kube.api.config import auto
+from gatelift_kube.deciding.errors import ConfigError
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER
-from gatelift_wire import codec, limits, tokens
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CountsReport, CreditGrant, Frame, GatesLifted, LeaseRenew, ObjectReport, PodSetCounts
-from gatelift_wire.violations import WireViolation
+from gatelift_kube.values.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER
+from gatelift_wire.encoding import codec
+from gatelift_wire.values import limits, tokens
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
+    CountsReport,
+    CreditGrant,
+    Frame,
+    GatesLifted,
+    LeaseRenew,
+    ObjectReport,
+    PodSetCounts,
+)
+from gatelift_wire.values.violations import WireViolation
 from support.servers.fake_apiserver import FakeApiServer, status_of
 
 MANAGER, AGENT = manager_config.load, agent_config.load

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from gatelift_kube.client import Client
-from gatelift_kube.executor import Executor
-from gatelift_kube.resources import POD
-from gatelift_kube.retry import RetryPolicy
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, Create, WriteDone, WriteFailed
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.executor import Executor
+from gatelift_kube.deciding.retry import RetryPolicy
+from gatelift_kube.deciding.writes import ApiEvent, Create, WriteDone, WriteFailed
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD
 from support.servers.fake_apiserver import ref_of
 from support.until import until
 

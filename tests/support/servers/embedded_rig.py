@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube import resources as known
-from gatelift_kube.resources import Resource
+from gatelift_kube.values import resources as known
+from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.controllers.controller import Controller
 from gatelift_sandbox.controllers.loop import all_controllers, attach, settle
 from gatelift_sandbox.embedded.documents import Document

@@ -13,8 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
-from gatelift_kube.config import ClusterConfig
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.api.config import ClusterConfig
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
 HISTORY_START = 100
 

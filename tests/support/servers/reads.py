@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
 

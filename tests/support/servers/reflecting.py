@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from gatelift_kube.backoff import Backoff
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.reflector import Reflector, ReflectorLimits
-from gatelift_kube.resources import POD, Resource
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.reflector import Reflector, ReflectorLimits
+from gatelift_kube.deciding.backoff import Backoff
+from gatelift_kube.deciding.writes import ApiEvent, ObjectGone, ObjectSeen
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import POD, Resource
 from support.servers.fake_apiserver import FakeApiServer
 
 LIMITS = ReflectorLimits(

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gatelift_kube.deciding.writes import (
+    Create,
+    Delete,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
 from gatelift_kube.objects import core
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import LEASE, NODE, POD
-from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteDone, WriteError, WriteFailed
+from gatelift_kube.values.resources import LEASE, NODE, POD
 from gatelift_sandbox.behaviour import Behaviour, as_annotations
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, KubeletMachine, Note, TimePassed

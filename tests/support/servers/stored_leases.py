@@ -1,4 +1,4 @@
-"""A Lease as an API server keeps it, and candidates for it: `gatelift_kube.election` without any I/O."""
+"""A Lease as an API server keeps it, and candidates for it: `gatelift_kube.deciding.election` without any I/O."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.election import ANNOTATION_COUNTER, Election, ElectionTimes, Step
+from gatelift_kube.deciding.election import ANNOTATION_COUNTER, Election, ElectionTimes, Step
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 TIMES = ElectionTimes()
 KEY = ObjectKey("gatelift-system", "manager")

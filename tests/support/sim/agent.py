@@ -11,9 +11,9 @@ from gatelift_agent.core import commands, events, ownership
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import AgentSettings, KeepFinished, Mode, Policy
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
+from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim.clock import ProcessClock
 from support.sim.cluster import SimCluster

@@ -7,7 +7,7 @@ Who takes the queue's name or Kueue's mark off a pod has taken it out of its que
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.embedded.watches import Change
 from support.sim.attribution import MANAGED, QUEUE, Doc
 from support.sim.objects import TruthError, holds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.attribution import QUEUE, Work
 from support.sim.cluster import TEAM, Doc, SimCluster
 from support.sim.draws import a_worker, some

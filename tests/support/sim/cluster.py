@@ -16,10 +16,8 @@ from typing import Any
 import msgspec
 
 from gatelift.cli.manifests import Part, load_manifests
-from gatelift_kube import decoding
-from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.resources import JOB, LEASE, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, ObjectRef, Resource
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.errors import from_status, write_error
+from gatelift_kube.deciding.writes import (
     ApiWrite,
     Create,
     KubeObject,
@@ -31,6 +29,8 @@ from gatelift_kube.writes import (
     WriteDone,
     WriteFailed,
 )
+from gatelift_kube.decoding import decoding
+from gatelift_kube.values.resources import JOB, LEASE, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, ObjectRef, Resource
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
 from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.jobs import Jobs

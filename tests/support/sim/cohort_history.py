@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE
 from support.manager.builders import kueue_object
 from support.sim.cluster import TEAM
 from support.sim.history import History

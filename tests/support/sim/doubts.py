@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.values.resources import JOB, POD
 from support.sim.objects import holds, place_of
 from support.sim.persons import is_lost, said_fenced, say_fenced, say_nothing_of_before_runs, status_of
 

@@ -1,6 +1,6 @@
 """Leader election of a simulation: a Lease that changes by conditional writes, and candidates with clocks of their own.
 
-The times are those of `gatelift_kube.election`: the holder trusts itself for `renew_seconds` from when it sent the
+The times are those of `deciding.election`: the holder trusts itself for `renew_seconds` from when it sent the
 renewal, others wait `lease_seconds` from when they last saw it change.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gatelift_kube.election import NEVER, TENURES_MAX, UNSEEN_WRITES, ElectionTimes, Tenure, holder_digest
+from gatelift_kube.deciding.election import NEVER, TENURES_MAX, UNSEEN_WRITES, ElectionTimes, Tenure, holder_digest
 from gatelift_kube.objects.core import Lease, LeaseSpec
 from gatelift_kube.objects.meta import ObjectMeta
 from support.sim.clock import ProcessClock, Timeline

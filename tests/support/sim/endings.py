@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.account import taken_off
 from support.sim.objects import holds, is_over, names, wanted
 

@@ -11,9 +11,9 @@ from gatelift.config import Configuration
 from gatelift.core.api import commands, events
 from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
+from gatelift_kube.values.resources import LEASE, POD, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim.agent import SimAgent
 from support.sim.cluster import SimCluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.attribution import MANAGED, QUEUE
 from support.sim.by_hand import changed, is_queued, ours
 from support.sim.draws import a_worker, some

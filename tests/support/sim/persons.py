@@ -28,7 +28,7 @@ from gatelift.core.state.recovery_values import (
 )
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD
 from support.sim.attribution import EPOCH
 from support.sim.cluster import Doc
 from support.sim.objects import epoch_of

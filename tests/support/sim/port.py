@@ -1,6 +1,6 @@
 """A process's way to an API server: writes that may be slow, lost or land late, watches that lag, break and relist.
 
-Keeps the promises of `gatelift_kube.writes` and of the reflector, and no more: one outcome per write within
+Keeps the promises of `gatelift_kube.deciding.writes` and of the reflector, and no more: one outcome per write within
 `WRITE_SECONDS_MAX`, writes to one object one after the other; of a watch only that nothing is told twice and that the
 last state of each object comes in the end.
 """
@@ -13,11 +13,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.cache import Cache, key_of
-from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.history import History
-from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
-from gatelift_kube.writes import (
+from gatelift_kube.deciding.cache import Cache, key_of
+from gatelift_kube.deciding.errors import from_status, write_error
+from gatelift_kube.deciding.history import History
+from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
     ApiWrite,
     ObjectGone,
@@ -27,10 +26,11 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.selection import Selection
 from gatelift_sandbox.embedded.watches import Happened, Watch
-from gatelift_wire.limits import LANDED_SECONDS
+from gatelift_wire.values.limits import LANDED_SECONDS
 from support.sim.clock import ProcessClock
 from support.sim.cluster import SimCluster
 
@@ -184,7 +184,7 @@ def die_after(ports: Sequence[ApiPort], kill: Callable[[], None], number: int, k
 
 
 class SimReflector:
-    """A list and a watch of one kind, as `gatelift_kube.reflector` does it, with the same cache."""
+    """A list and a watch of one kind, as `gatelift_kube.api.reflector` does it, with the same cache."""
 
     def __init__(
         self,

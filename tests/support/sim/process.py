@@ -1,4 +1,4 @@
-"""A process of a simulation: one machine, one inbox, as `gatelift_kube.machine_loop` has; it can pause and die."""
+"""A process of a simulation: one machine, one inbox, as `machine_loop` has; it can pause and die."""
 
 from __future__ import annotations
 

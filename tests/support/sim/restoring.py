@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
+from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
 from support.sim.cluster import Doc
 from support.sim.election import SimLease
 from support.sim.history import History

@@ -17,9 +17,9 @@ from gatelift.core.records.attempts import LIVE
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
-from gatelift_kube.conditions import truncated
+from gatelift_kube.objects.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
 from support.manager.shown import LOOKS, is_moving, queue_differs, shown_by
 from support.sim.cluster import Doc, SimCluster

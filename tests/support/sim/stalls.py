@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gatelift.core.works.beginning import WATCHED
-from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.draws import some
 
 if TYPE_CHECKING:

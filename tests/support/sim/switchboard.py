@@ -6,8 +6,20 @@ from typing import Any
 
 from gatelift.core.api import events as manager_events
 from gatelift_agent.core import events as agent_events
-from gatelift_wire.inventory import InventoryChunk, InventoryRequest
-from gatelift_wire.messages import Bid, Close, Commit, Confirm, Evicted, Finished, Forget, Frame, Refused, Stop, Stopped
+from gatelift_wire.values.inventory import InventoryChunk, InventoryRequest
+from gatelift_wire.values.messages import (
+    Bid,
+    Close,
+    Commit,
+    Confirm,
+    Evicted,
+    Finished,
+    Forget,
+    Frame,
+    Refused,
+    Stop,
+    Stopped,
+)
 from support.sim.clock import Timeline
 from support.sim.faults import Faults
 from support.sim.net import End, SimNet, SimStream

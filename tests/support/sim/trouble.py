@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD
 from support.sim.agent import SimAgent
 from support.sim.by_hand import is_queued, make_again
 from support.sim.cluster import ACCEPT, TEAM

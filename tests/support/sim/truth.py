@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record

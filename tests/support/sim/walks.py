@@ -22,7 +22,7 @@ from typing import Any
 
 import gatelift.core
 from gatelift.core.machine import Machine
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.sim.history import History
 
 CORE = Path(gatelift.core.__file__).parent

@@ -9,7 +9,7 @@ import random
 from typing import TYPE_CHECKING
 
 from gatelift_kinds.markers import JOB_MIN_PARALLELISM
-from gatelift_kube.resources import POD
+from gatelift_kube.values.resources import POD
 from support.sim.cluster import Doc
 
 if TYPE_CHECKING:

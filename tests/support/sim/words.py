@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD
 from support.sim.draws import a_worker, later, some
 from support.sim.persons import fence, nothing_runs, say_fenced, status_of
 

@@ -25,7 +25,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 CYCLES_MAX = 10_000
 """Calls of `cycle` after which a test says that the engine does not come to rest."""

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
-from gatelift_kube.objects.kueue import (
-    AdmissionCheck,
-    ClusterQueue,
-    Cohort,
-    LocalQueue,
-    ResourceFlavor,
-    Workload,
-)
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 from support.twin import queues
 from support.twin.entries import Entry, Round
 from support.twin.flavors import PodSetResult

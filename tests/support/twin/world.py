@@ -21,7 +21,7 @@ from gatelift_kube.objects.kueue import (
     Workload,
 )
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.selectors import matches
+from gatelift_kube.objects.selectors import matches
 from support.twin.quota import Node, Usage, add_usage
 from support.twin.records import Fair, Granted, QueueView, Snapshot, Work, cohort_spec_weight
 

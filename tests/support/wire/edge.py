@@ -26,19 +26,28 @@ from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link_values import LinkOpened, Upcall, WriteIds
 from gatelift.core.clusters.links import Links
-from gatelift_kube.clock import monotonic, wall
-from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.deciding.writes import Create, ObjectSeen, Patch, Synced, WriteDone
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteDone
-from gatelift_wire import codec
-from gatelift_wire import session as wire
-from gatelift_wire.inventory import InventoryChunk, InventoryRequest
-from gatelift_wire.messages import CertificateRenewed, CertificateRequest, Close, Frame, Hello, Message, Report, Welcome
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_kube.process.clock import monotonic, wall
+from gatelift_kube.process.machine_loop import MachineLoop
+from gatelift_kube.process.tasks import spawn
+from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.encoding import codec
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.inventory import InventoryChunk, InventoryRequest
+from gatelift_wire.values.messages import (
+    CertificateRenewed,
+    CertificateRequest,
+    Close,
+    Frame,
+    Hello,
+    Message,
+    Report,
+    Welcome,
+)
+from gatelift_wire.values.refusals import CloseReason
 from support.manager.worker_cluster_api import Api
 from support.until import until
 

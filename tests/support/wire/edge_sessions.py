@@ -6,11 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gatelift.core.clusters.link_values import Reported
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
-    Cordon,
-    GatesLifted,
-)
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Cordon, GatesLifted
 from support.until import until
 from support.wire.edge import Edge, Identity, RawStream, WireAgent
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from gatelift_wire import session as wire
-from gatelift_wire.codec import decode_from_agent, decode_from_manager, encode_from_agent, encode_from_manager
-from gatelift_wire.messages import Frame, Message
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_core import SessionCore
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.encoding.codec import decode_from_agent, decode_from_manager, encode_from_agent, encode_from_manager
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_core import SessionCore
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.messages import Frame, Message
 
 Lineages = defaultdict[int, list[Message]]
 

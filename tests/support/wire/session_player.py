@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatelift_wire import inventory, keys, messages, refusals
-from gatelift_wire import session as wire
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.messages import Frame
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import inventory, keys, messages, refusals
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.messages import Frame
+from gatelift_wire.values.refusals import CloseReason
 from support.transcripts import Machine
 from support.wire import values_text
 

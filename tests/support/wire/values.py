@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from gatelift_wire import inventory, limits, messages
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Frame, TemplateBlob
+from gatelift_wire.values import inventory, limits, messages
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Frame, TemplateBlob
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 PRINTABLE = st.characters(codec="utf-8", exclude_characters="/%", exclude_categories=("C", "Z"))

@@ -27,10 +27,10 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from gatelift_agent.adapters.identity_store import Identity, IdentityChangedError, IdentityStore
 from gatelift_agent.adapters.targets import Target
-from gatelift_kube.waiting import failure
-from gatelift_wire import identity as wire_identity
-from gatelift_wire import tokens
+from gatelift_kube.process.waiting import failure
+from gatelift_wire.streams import identity as wire_identity
 from gatelift_wire.v1 import agent_pb2 as pb
+from gatelift_wire.values import tokens
 
 METHOD = "/gatelift.wire.v1.EnrolService/Enroll"
 

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable
 
 from gatelift_agent.core.events import ApiHealthChanged, Event
-from gatelift_kube.client import Client
-from gatelift_kube.clock import Clock
-from gatelift_kube.errors import ApiError, BusyError, KubeError
-from gatelift_kube.resources import NAMESPACE, ObjectKey, ObjectRef
-from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ApiError, BusyError, KubeError
+from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed
+from gatelift_kube.process.clock import Clock
+from gatelift_kube.values.resources import NAMESPACE, ObjectKey, ObjectRef
 
 PROBE_SECONDS = 5.0
 PROBE_LIMIT_SECONDS = 4.0

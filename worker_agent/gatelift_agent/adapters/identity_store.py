@@ -15,12 +15,12 @@ from typing import Protocol
 
 import msgspec
 
-from gatelift_kube.client import Client
-from gatelift_kube.decoding import Served
-from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.objects.core import Secret
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import SECRET, ObjectKey, ObjectRef
 
 KEY, CERTIFICATE, BUNDLE = "tls.key", "tls.crt", "ca.crt"
 """Names of the parts, as Secrets of type kubernetes.io/tls have them."""

@@ -29,17 +29,29 @@ from gatelift_agent.core.events import (
     PodsRead,
 )
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
-from gatelift_kube.budget import Budget
-from gatelift_kube.client import Client, Selection
-from gatelift_kube.clock import Clock
-from gatelift_kube.errors import ApiError, KubeError, is_absent
-from gatelift_kube.events import EventRecorder
-from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.api.client import Client, Selection
+from gatelift_kube.api.events import EventRecorder
+from gatelift_kube.api.executor import Executor, WritesFullError
+from gatelift_kube.api.reads import Reads
+from gatelift_kube.api.reflector import Reflector
+from gatelift_kube.deciding.budget import Budget
+from gatelift_kube.deciding.errors import ApiError, KubeError, is_absent
+from gatelift_kube.deciding.writes import (
+    ApiEvent,
+    ApiWrite,
+    EmitEvent,
+    ObjectSeen,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.reads import Reads
-from gatelift_kube.reflector import Reflector
-from gatelift_kube.repetitions import watch_problems
-from gatelift_kube.resources import (
+from gatelift_kube.process.clock import Clock
+from gatelift_kube.process.repetitions import watch_problems
+from gatelift_kube.process.tasks import Supervisor
+from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import (
     CONFIG_MAP,
     JOB,
     NAMESPACE,
@@ -50,19 +62,7 @@ from gatelift_kube.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_kube.tasks import Supervisor
-from gatelift_kube.waiting import until
-from gatelift_kube.writes import (
-    ApiEvent,
-    ApiWrite,
-    EmitEvent,
-    ObjectSeen,
-    Synced,
-    WriteDone,
-    WriteError,
-    WriteFailed,
-)
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 OPTIONAL_RETRY_SECONDS = 60.0
 """How often a kind that is not served, or not allowed, is asked for again."""

@@ -14,13 +14,13 @@ import asyncio
 from collections.abc import Callable
 
 from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
-from gatelift_kube.client import Client
-from gatelift_kube.clock import wall
-from gatelift_kube.election import ElectionTimes, LeadStanding
-from gatelift_kube.errors import KubeError
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.election import ElectionTimes, LeadStanding
+from gatelift_kube.deciding.errors import KubeError
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
-from gatelift_kube.writes import WRITE_SECONDS_MAX
+from gatelift_kube.process.clock import wall
+from gatelift_kube.values.resources import LEASE, ObjectKey, ObjectRef
 
 EXTEND_SECONDS = 1.0
 """How often the core is told how long the lead lasts: a tenth of the shortest lease in use."""

@@ -17,11 +17,12 @@ from gatelift_agent.adapters.enrolment import EnrolmentError
 from gatelift_agent.adapters.identity_store import Identity, IdentityStoreError
 from gatelift_agent.adapters.targets import Target
 from gatelift_agent.core.events import Event, FrameArrived, FrameViolated, StreamClosed, StreamOpened
-from gatelift_kube.tasks import spawn
-from gatelift_wire import codec, limits
-from gatelift_wire.frame_writer import FrameWriter
-from gatelift_wire.messages import Frame
-from gatelift_wire.violations import WireViolation
+from gatelift_kube.process.tasks import spawn
+from gatelift_wire.encoding import codec
+from gatelift_wire.streams.frame_writer import FrameWriter
+from gatelift_wire.values import limits
+from gatelift_wire.values.messages import Frame
+from gatelift_wire.values.violations import WireViolation
 
 METHOD = "/gatelift.wire.v1.AgentService/Session"
 

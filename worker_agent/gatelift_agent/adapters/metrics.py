@@ -8,8 +8,8 @@ from gatelift_agent.core.commands import Command, Note, SendFrame
 from gatelift_agent.core.events import Event
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import State
-from gatelift_kube.writes import Create, Delete, Patch, WriteFailed
-from gatelift_wire.messages import GatesLifted
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteFailed
+from gatelift_wire.values.messages import GatesLifted
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""

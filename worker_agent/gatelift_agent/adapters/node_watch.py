@@ -12,12 +12,12 @@ import msgspec
 
 from gatelift_agent.core.admission.node_room import NodeRoom, Room
 from gatelift_agent.core.events import RoomSeen
-from gatelift_kube.cache import Cache, Change
-from gatelift_kube.client import Selection
+from gatelift_kube.api.client import Selection
+from gatelift_kube.deciding.cache import Cache, Change
+from gatelift_kube.deciding.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import NODE, POD, Resource
-from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
+from gatelift_kube.values.resources import NODE, POD, Resource
 
 ROOM_SECONDS = 5.0
 """How often the sums are told at most: a bid may be that much behind what others run, as any scheduler's view is."""

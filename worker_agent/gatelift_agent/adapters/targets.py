@@ -6,8 +6,8 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from gatelift_kube.numbers import whole
-from gatelift_wire import limits
+from gatelift_kube.values.numbers import whole
+from gatelift_wire.values import limits
 
 KEEPALIVE_MILLISECONDS = 20_000
 """Below the idle limit of common proxies (60 s), above what would be a load with a thousand agents."""

@@ -19,11 +19,11 @@ from gatelift_agent.core import podspecs
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.world import World
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.unreadable import UNREADABLE
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.unreadable import UNREADABLE
+from gatelift_wire.values.refusals import Refusal
 
 ANNOTATION_GRANTED = "gatelift.dev/granted"
 """JSON of what one pod may ask for, written with the create: a restart knows neither template nor grant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 
 class Purpose(enum.Enum):
@@ -15,6 +15,7 @@ class Purpose(enum.Enum):
 
     CREATE = "create"
     SAMPLE = "ask for"  # asks what a pod of a Job would be here; makes nothing
+    WHY = "ask why a pod is missing"  # asks as well what a pod would be; makes nothing, and nothing waits for it
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
     LABELS = "put labels back"
     NOTE = "note again what is to be restored"

@@ -14,8 +14,8 @@ from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.messages import Stopped
+from gatelift_kube.deciding.writes import PatchKind
+from gatelift_wire.values.messages import Stopped
 
 KEPT_SECONDS_MAX = 60.0
 """How long an object that somebody deletes is held up for a manager that does not answer (design 4)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_kube.writes import ApiWrite, EmitEvent
-from gatelift_wire.messages import Frame
+from gatelift_kube.deciding.writes import ApiWrite, EmitEvent
+from gatelift_wire.values.messages import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from gatelift_agent.core.admission.backend import Heard
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
-from gatelift_kube.contained import Failure
-from gatelift_kube.resources import ObjectRef
-from gatelift_kube.writes import EmitEvent
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Bid, BidKind, Capacity, CapacityEntry, Commit, Message, Offer, Refused
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.contained import Failure
+from gatelift_kube.deciding.writes import EmitEvent
+from gatelift_kube.values.resources import ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Bid, BidKind, Capacity, CapacityEntry, Commit, Message, Offer, Refused
+from gatelift_wire.values.refusals import Refusal
 
 INTERNAL_ERROR = "InternalError"
 """Reason of the event on an object that could not be handled."""

@@ -17,7 +17,7 @@ from gatelift_agent.core.world import World
 from gatelift_kinds import job_pods, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec
-from gatelift_wire.limits import GRACE_SECONDS
+from gatelift_wire.values.limits import GRACE_SECONDS
 
 _UNWATCHED = "unwatched "
 """No UID begins so."""

@@ -17,9 +17,9 @@ from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks, pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_wire.values.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 
 CHECK_SECONDS = 120.0
 """How long an object that should stop may be silent before it is asked for: four default graceful deletions."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from gatelift_agent.core import observing
 from gatelift_agent.core.world import World
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.versions import is_older
-from gatelift_kube.writes import KubeObject
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.objects.versions import is_older
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 
 EARLY_MAX = 10_000
 """Words that wait. A start takes seconds; with more, absence proves nothing until the next one (`World.unread`)."""

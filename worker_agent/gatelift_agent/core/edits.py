@@ -16,10 +16,10 @@ from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked
+from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.unreadable import UNREADABLE
-from gatelift_kube.writes import EmitEvent, KubeObject, PatchKind
-from gatelift_wire.keys import LABEL_STOPPING
+from gatelift_kube.values.unreadable import UNREADABLE
+from gatelift_wire.values.keys import LABEL_STOPPING
 
 ANNOTATION_MADE = "gatelift.dev/made"
 """JSON of what was made, as the worker answered it, and the `metadata.generation` that our lift gave it."""

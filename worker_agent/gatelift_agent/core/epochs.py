@@ -8,7 +8,7 @@ Forget does not erase it.
 
 from __future__ import annotations
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 REMEMBERED_MAX = 500_000
 """Workloads remembered; about 60 MB. The oldest entry goes first: it is many sessions old by then."""

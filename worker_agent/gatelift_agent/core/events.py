@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift_agent.core.admission.node_room import Room
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent
-from gatelift_wire.messages import Frame
-from gatelift_wire.refusals import CloseReason
+from gatelift_wire.values.messages import Frame
+from gatelift_wire.values.refusals import CloseReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from gatelift_agent.core.placements import EndingKind, Placement
 from gatelift_kinds import failed_container
 from gatelift_kinds.failed_container import Failure
 from gatelift_kube.objects.core import Pod
-from gatelift_wire.messages import FailedContainer
+from gatelift_wire.values.messages import FailedContainer
 
 JOBS_MAX = 4096
 """Jobs of which a failed container is remembered, with 2 KiB of its words each: 8 MiB. The oldest goes first, and is

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from gatelift_agent.core import ownership
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
-from gatelift_kube.resources import JOB
-from gatelift_kube.writes import KubeObject
-from gatelift_wire import limits
-from gatelift_wire.inventory import ForeignRun
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.values.resources import JOB
+from gatelift_wire.values import limits
+from gatelift_wire.values.inventory import ForeignRun
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 
 class _Run(NamedTuple):

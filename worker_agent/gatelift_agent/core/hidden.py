@@ -12,7 +12,7 @@ from gatelift_agent.core import ownership
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import Pod
-from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 
 RETRY_SECONDS = 5.0
 """Pause after a question without an answer; the client's own retries are behind it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gatelift_agent.core.placements import Move, Placement, State
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
-from gatelift_wire.messages import Offer
+from gatelift_wire.values.messages import Offer
 
 HOLDS_MAX = 10_000
 """Holds at once: what a manager can offer within their time; more is a fault of the peer, answered as busy."""

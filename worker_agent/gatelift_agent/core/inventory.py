@@ -14,10 +14,10 @@ from gatelift_agent.core import containment
 from gatelift_agent.core.placements import Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.kind import Kind
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import ANNOTATION_GIVEN, objects_digest
-from gatelift_wire.rules import measure
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import ANNOTATION_GIVEN, objects_digest
+from gatelift_wire.values.rules import measure
+from gatelift_wire.values.violations import WireViolation
 
 _MARK = re.compile(r"[0-9a-f]{32}")
 """What a mark looks like to us, who cannot make one: people edit annotations."""

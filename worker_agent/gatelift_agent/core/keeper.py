@@ -21,12 +21,12 @@ from gatelift_agent.core import kept_state, records
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.kept_state import KeptState
 from gatelift_agent.core.placements import Placement
+from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
-from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiWrite, Create, KubeObject, Patch, WriteError
-from gatelift_wire import limits
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.leases import UNCOUNTED, Sealed
+from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef
+from gatelift_wire.sessions.leases import UNCOUNTED, Sealed
+from gatelift_wire.values import limits
+from gatelift_wire.values.keys import PlacementKey
 
 STATE_NAME = "gatelift-agent-state"
 SHARD_PREFIX = "gatelift-agent-records-"

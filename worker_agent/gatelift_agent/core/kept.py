@@ -16,8 +16,8 @@ from gatelift_agent.core.placements import EndingKind, Move, Placement, State, T
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import ObjectRef
-from gatelift_kube.timestamps import to_seconds
+from gatelift_kube.values.resources import ObjectRef
+from gatelift_kube.values.timestamps import to_seconds
 
 
 def is_wanted(world: World, placement: Placement, now: float) -> bool:

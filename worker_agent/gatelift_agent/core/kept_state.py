@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 
 class KeptState(msgspec.Struct, frozen=True, omit_defaults=True):

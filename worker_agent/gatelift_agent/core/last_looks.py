@@ -13,8 +13,8 @@ from gatelift_agent.core.placements import ENDING, LIVE, Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.resources import NAMESPACE, POD, ObjectKey, ObjectRef
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_kube.values.resources import NAMESPACE, POD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 AGAIN_SECONDS = 10.0
 """Between two looks: a graceful deletion takes longer, and a list is of the whole namespace."""

@@ -19,9 +19,9 @@ from gatelift_agent.core import naming
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Commit
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit
+from gatelift_wire.values.refusals import Refusal
 
 
 def defeat_first(

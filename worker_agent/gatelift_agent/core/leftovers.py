@@ -15,8 +15,8 @@ from gatelift_agent.core import condemned, reports
 from gatelift_agent.core.placements import ENDED, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.pod_trouble import NAMESPACE_GOES
-from gatelift_kube.writes import WriteError, WriteFailed
-from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
+from gatelift_wire.values.keys import FINALIZER_REPORT
 
 
 def ending(placement: Placement) -> Ending:

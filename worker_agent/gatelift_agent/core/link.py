@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from gatelift_agent.core import commands, containment, doubts, events, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
-from gatelift_wire import session
-from gatelift_wire.leases import Sealed
-from gatelift_wire.messages import Commit, Confirm, Forget, Message, Stop
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.sessions import session
+from gatelift_wire.sessions.leases import Sealed
+from gatelift_wire.sessions.session_agent import AgentSession
+from gatelift_wire.values.messages import Commit, Confirm, Forget, Message, Stop
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import WireViolation
 
 SLOW_SECONDS = 0.3
 """Write latency at which the credit level is halved: ten times what an idle API server needs."""

@@ -34,13 +34,13 @@ from gatelift_agent.core.link import Link
 from gatelift_agent.core.placements import ENDING, Placement
 from gatelift_agent.core.settings import AgentSettings, Mode
 from gatelift_agent.core.world import World
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
-from gatelift_wire.messages import Capacity, CertificateRequest
-from gatelift_wire.moments import soonest
-from gatelift_wire.refusals import CloseReason
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, ObjectKey, ObjectRef, Resource
+from gatelift_wire.values.messages import Capacity, CertificateRequest
+from gatelift_wire.values.moments import soonest
+from gatelift_wire.values.refusals import CloseReason
 
 ALL_NAMESPACES = ("",)
 

@@ -14,8 +14,8 @@ from gatelift_agent.core.placements import Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Commit, ObjectTemplate
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Commit, ObjectTemplate
 
 
 def take_terms(world: World, placement: Placement, commit: Commit, now: float) -> None:

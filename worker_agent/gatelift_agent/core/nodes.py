@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gatelift_kube.objects.core import Node
-from gatelift_wire.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
+from gatelift_wire.values.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 SILENT_SECONDS = 360.0

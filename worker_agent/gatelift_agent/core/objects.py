@@ -16,11 +16,11 @@ from gatelift_agent.core import ownership
 from gatelift_agent.core.ownership import Maker
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.versions import is_older
-from gatelift_kube.writes import KubeObject
+from gatelift_kube.objects.versions import is_older
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 
 GONE_REMEMBERED_MAX = 10_000
 """Removed objects whose last version is remembered: answers of writes come within `WRITE_SECONDS_MAX` of them."""
@@ -156,7 +156,8 @@ class Objects:
         meta, found = pod.metadata, None
         if raw and meta.deletion_timestamp is None and not pods.ready(pod):
             read = pod_trouble.of_failed if pods.over(pod) else pod_trouble.of_status
-            found = read(meta.name, raw_status(raw))
+            gates = () if pods.over(pod) else (each.name for each in pod.spec.scheduling_gates)
+            found = pod_trouble.gated(meta.name, gates) or read(meta.name, raw_status(raw))
         if found is not None:
             self._troubles[meta.uid] = found
         else:

@@ -22,12 +22,12 @@ from gatelift_agent.core.placements import (
 )
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import POD, Resource
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import GRACE_SECONDS
+from gatelift_kube.values.resources import POD, Resource
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.limits import GRACE_SECONDS
 
 
 def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:

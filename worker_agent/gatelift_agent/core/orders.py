@@ -37,10 +37,10 @@ from gatelift_agent.core.placements import (
     Tracked,
 )
 from gatelift_agent.core.world import World
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire import limits
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values import limits
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Bid,
     BidKind,
     CertificateRenewed,
@@ -60,7 +60,7 @@ from gatelift_wire.messages import (
     TemplateBlob,
     Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 
 OBJECTS_MAX = 1000
 """Objects of one placement: more would need longer to stop than any grace allows."""

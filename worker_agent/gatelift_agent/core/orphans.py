@@ -16,10 +16,10 @@ from gatelift_agent.core.placements import Hidden, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kinds.placed_mark import Mark
+from gatelift_kube.deciding.writes import EmitEvent
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import POD
-from gatelift_kube.writes import EmitEvent
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 COLLECT_SECONDS = 10.0
 """How long others have before we delete such a pod: the collector, where its Job is gone, and the Job's controller,

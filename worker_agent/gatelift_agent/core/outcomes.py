@@ -6,15 +6,15 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import allowances, edits, hidden, leftovers, observing, progress
+from gatelift_agent.core import allowances, edits, hidden, leftovers, missing_pods, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kube.resources import POD
-from gatelift_kube.versions import is_last
-from gatelift_kube.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
+from gatelift_kube.objects.versions import is_last
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.refusals import Refusal
 
 _REFUSALS = {
     WriteError.NAMESPACE_MISSING: Refusal.NAMESPACE_MISSING,
@@ -125,6 +125,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             | Purpose.NAMESPACE
             | Purpose.CHILD
             | Purpose.CHILD_LABELS
+            | Purpose.WHY
         ):
             pass  # the keeper's and the backend's own, and what has an answer of its own
 
@@ -248,9 +249,12 @@ def _not_restored(world: World, placement: Placement, tracked: Tracked, event: W
 def _of_child(
     world: World, placement: Placement | None, asked: Asked, event: WriteDone | WriteFailed, now: float
 ) -> None:
-    """Take the answer to a write to a pod of a Job; nothing to do for all others."""
+    """Take the answer to a write to a pod of a Job, or about one; nothing to do for all others."""
     if placement is None:
         return
+    if asked.purpose is Purpose.WHY:
+        missing_pods.answered(placement, event)
+        world.look(placement.key)
     if asked.purpose is Purpose.CHILD_LABELS:
         _child_asked(world, placement, asked, event, now)
     elif asked.purpose is not Purpose.CHILD:

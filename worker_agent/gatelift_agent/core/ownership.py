@@ -11,14 +11,21 @@ from typing import Any, NamedTuple
 from gatelift_kinds import markers, placed_mark
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.placed_mark import Mark
-from gatelift_kube.numbers import whole
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import JOB
-from gatelift_kube.writes import KubeObject
-from gatelift_wire import limits
-from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey, is_uid
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import JOB
+from gatelift_wire.values import limits
+from gatelift_wire.values.keys import (
+    FINALIZER_REPORT,
+    LABEL_EPOCH,
+    LABEL_ORIGIN,
+    LABEL_WORKLOAD_UID,
+    PlacementKey,
+    is_uid,
+)
 
 ANNOTATION_POD_SET = "gatelift.dev/pod-set"
 ANNOTATION_OBJECTS = "gatelift.dev/objects"

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import ObjectRef
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 
 class State(enum.Enum):
@@ -243,6 +243,21 @@ class Hidden:
 
 
 @dataclass(slots=True, kw_only=True)
+class Shortage:
+    """Pods of a Job that are not there; see `missing_pods`. `made`: so many were seen in all, the last at `since`."""
+
+    since: float
+    made: int
+    asking: bool = False
+    """The API server is being asked for one more; from `again_at` on it may be `again`, and is where nobody could tell.
+    `why`: its no, "" for none."""
+    again: bool = False
+    again_at: float = 0.0
+    answered: bool = False
+    why: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class Placement:
     """One attempt of one workload here. Changed by `progress`, `orders` and `rebuilding` only."""
 
@@ -288,6 +303,7 @@ class Placement:
     trouble: Trouble | None = None
     """Of a Job's pods, as the manager is told of it; another one, or none, from `trouble_at` on if it stands."""
     trouble_at: float | None = None
+    shortage: Shortage | None = None
     judged: frozenset[tuple[str, int]] = frozenset()
     """Pods of a Job that ask for no more than was granted, by UID and generation."""
     lost_children: dict[str, KubeObject] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import shapes
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 Json = dict[str, Any]
 

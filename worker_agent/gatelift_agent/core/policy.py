@@ -14,10 +14,10 @@ from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.settings import Policy
 from gatelift_kinds import job_selector
 from gatelift_kube.objects.core import Namespace
-from gatelift_kube.resources import JOB
-from gatelift_wire.keys import LABEL_ACCEPT
-from gatelift_wire.messages import PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import JOB
+from gatelift_wire.values.keys import LABEL_ACCEPT
+from gatelift_wire.values.messages import PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 VIOLATIONS_NAMED_MAX = 3
 """More than this in one condition message hides what matters."""

@@ -53,8 +53,8 @@ from gatelift_agent.core.shapes import ShapeError
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks
 from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part
-from gatelift_wire.messages import Applied, GatesLifted
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.messages import Applied, GatesLifted
+from gatelift_wire.values.refusals import Refusal
 
 NAME_WAIT_SECONDS = 30.0
 """How long a create waits for something of ours that still has the name: a graceful deletion at its default length."""

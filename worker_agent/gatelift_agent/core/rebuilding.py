@@ -17,8 +17,8 @@ from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
-from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import LABEL_ORIGIN, PlacementKey
 
 ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
 """Stands for what could not be read at all of which pods there are."""

@@ -7,12 +7,12 @@ import msgspec
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_kinds import registry
 from gatelift_kube.objects.core import raw_status
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import FailedContainer
-from gatelift_wire.refusals import Refusal
-from gatelift_wire.rules import measure
-from gatelift_wire.violations import WireViolation
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import FailedContainer
+from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.rules import measure
+from gatelift_wire.values.violations import WireViolation
 
 STATUS_BYTES_MAX = 16 * 1024
 """A pod's status has a few kilobytes; a longer one is left out of the record, its outcome is not."""

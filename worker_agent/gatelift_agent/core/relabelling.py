@@ -14,7 +14,7 @@ from gatelift_agent.core import ownership, starting
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Placement, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.deciding.writes import PatchKind
 
 
 def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:

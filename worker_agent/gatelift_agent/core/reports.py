@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gatelift_agent.core import orphans
+from gatelift_agent.core import orphans, troubles
 from gatelift_agent.core.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pod_trouble, pods
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod, raw_status
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import JOB
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.messages import (
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.messages import (
     Applied,
     CountsReport,
     Evicted,
@@ -34,9 +33,6 @@ from gatelift_wire.messages import (
     Refused,
     Stopped,
 )
-
-TROUBLE_SECONDS = 5.0
-"""A trouble of a Job's pods, or its end, is told when it has stood for so long: most of it passes."""
 
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
@@ -76,8 +72,9 @@ class Sight(NamedTuple):
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
     kind = world.kind(placement)
-    _notice_trouble(world, placement, now)
-    counts = _counts(world, placement)
+    total, reclaimable = _counted(world, placement)
+    troubles.note(world, placement, total.values(), now)
+    counts = _counts(world, placement, total, reclaimable)
     changed: list[tuple[Tracked, Sight]] = []
     urgent = False
     for tracked in placement.objects.values():
@@ -89,7 +86,8 @@ def observe(world: World, placement: Placement, now: float) -> None:
             known = tracked.reported
             urgent = urgent or (known.marks != sight.marks if isinstance(known, Sight) else _is_news(sight))
     told = placement.counts_reported
-    if not changed and (counts == told or placement.state in STARTING):
+    waits = placement.state in STARTING and _troubles(counts) == _troubles(told)
+    if not changed and (counts == told or waits):
         placement.report_at = None
         return
     urgent = urgent or _terminating(counts) != _terminating(told)
@@ -108,7 +106,8 @@ def observe(world: World, placement: Placement, now: float) -> None:
 
 def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
     """Tell what a Job waits for while it stops, with the counts that were told last: nothing more is given back."""
-    known = placement.counts_reported or _counts(world, placement) or CountsReport(key=placement.key, pod_sets=())
+    counts = placement.counts_reported or _counts(world, placement, *_counted(world, placement))
+    known = counts or CountsReport(key=placement.key, pod_sets=())
     trouble = PodTrouble(reason=reason, pod=name, text=plain(text, pod_trouble.TEXT_CHARS_MAX))
     placement.counts_reported = replace(known, troubles=(trouble,))
     world.say(placement.counts_reported)
@@ -192,22 +191,8 @@ def _is_news(sight: Sight) -> bool:
     return any(mark not in ("", False, ()) for mark in sight.marks)
 
 
-def _notice_trouble(world: World, placement: Placement, now: float) -> None:
-    """Take note of what keeps a Job's pods from running once that has stood for a while; a pod says so itself."""
-    jobs = (each.uid for each in placement.objects.values() if each.uid and each.ref.resource == JOB)
-    found = pod_trouble.first(map(world.objects.trouble, jobs))
-    if found == placement.trouble:
-        placement.trouble_at = None
-        return
-    placement.trouble_at = now + TROUBLE_SECONDS if placement.trouble_at is None else placement.trouble_at
-    if now < placement.trouble_at:
-        world.wakes.ask(placement.key, placement.trouble_at)
-    else:
-        placement.trouble, placement.trouble_at = found, None
-
-
-def _counts(world: World, placement: Placement) -> CountsReport | None:
-    """Return where the pods of a placement are, None where its objects say so themselves."""
+def _counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts], dict[str, int]]:
+    """Return where the pods are, by pod set, and how many of these are needed no more."""
     kind = world.kind(placement)
     total: dict[str, PodSetCounts] = {}
     reclaimable: dict[str, int] = {}
@@ -219,7 +204,14 @@ def _counts(world: World, placement: Placement) -> CountsReport | None:
             total[counts.name] = counts if known is None else _sum(known, counts)
         for name, count in kind.reclaimable(tracked.object):
             reclaimable[name] = reclaimable.get(name, 0) + count
-    if not total:
+    return total, reclaimable
+
+
+def _counts(
+    world: World, placement: Placement, total: dict[str, PodSetCounts], reclaimable: dict[str, int]
+) -> CountsReport | None:
+    """Return what is told of that, None where objects say so themselves and there is no trouble to tell of."""
+    if not total and placement.trouble is None and placement.counts_reported is None:
         return None
     # What may run (P10), and what runs beside what was granted: nothing of that is given back.
     lost = len(placement.lost_children) + placement.unseen_ends
@@ -242,6 +234,10 @@ def _sum(left: PodSetCounts, right: PodSetCounts) -> PodSetCounts:
         terminating=left.terminating + right.terminating,
         remaining=left.remaining + right.remaining,
     )
+
+
+def _troubles(counts: CountsReport | None) -> tuple[PodTrouble, ...]:
+    return counts.troubles if counts is not None else ()
 
 
 def _terminating(counts: CountsReport | None) -> tuple[int, ...]:

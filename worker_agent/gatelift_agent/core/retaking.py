@@ -14,8 +14,8 @@ from gatelift_agent.core.placements import EndingKind, Move, Placement, State, T
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.patches import stop_marked
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Applied, Commit, GatesLifted
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Applied, Commit, GatesLifted
 
 
 def takes(world: World, commit: Commit) -> bool:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gatelift_kube.resources import RESOURCE_FLAVOR, Resource
+from gatelift_kube.values.resources import RESOURCE_FLAVOR, Resource
 
 
 class Mode(enum.Enum):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kube.objects.core import Toleration
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 _WAY_OUT = "send it as the API server holds it"
 

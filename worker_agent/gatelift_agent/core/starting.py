@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
-from gatelift_wire.messages import Applied
+from gatelift_wire.values.messages import Applied
 
 WORD_SECONDS = 30.0
 """After this a confirmation is asked for again: the manager may have had to ask others before it could say it."""

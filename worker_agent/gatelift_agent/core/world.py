@@ -28,14 +28,14 @@ from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector
-from gatelift_kube.contained import Contained
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
-from gatelift_wire.inventory import ForeignRun
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Message, Stop
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef, Resource
+from gatelift_wire.values.inventory import ForeignRun
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message, Stop
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
@@ -338,6 +338,11 @@ class World:
             self.commands.append(
                 Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
             )
+
+    def ask_why(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+        """Ask what the API server says of one more pod of an object; nothing is made, and no write waits for it."""
+        write_id = self.writes.ask(Asked(purpose=Purpose.WHY, key=placement.key, name="", at=now))
+        self.commands.append(Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True))
 
     def ask_patch(
         self,

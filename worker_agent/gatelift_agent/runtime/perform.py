@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import structlog
 
 from gatelift_agent.core import commands
-from gatelift_kube.writes import ApiWrite, Create, Delete, EmitEvent, Patch
-from gatelift_wire.messages import Frame
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch
+from gatelift_wire.values.messages import Frame
 
 
 class Api(Protocol):

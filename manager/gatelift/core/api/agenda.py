@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 class Look(enum.StrEnum):

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gatelift_kube.resources import ObjectRef, Resource
-from gatelift_kube.writes import ApiWrite, EmitEvent
-from gatelift_wire.messages import Close, Frame
+from gatelift_kube.deciding.writes import ApiWrite, EmitEvent
+from gatelift_kube.values.resources import ObjectRef, Resource
+from gatelift_wire.values.messages import Close, Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

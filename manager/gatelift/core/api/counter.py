@@ -4,7 +4,7 @@ The leader raises a counter with every renewal of its Lease, and every grant car
 before it, sealed. So what an agent brings back is at most what the Lease says, unless the Lease was restored from a
 backup. Time alone would hide that, since a restored leader counts on: so the Lease also lists who took over, at which
 number, and the seal names who granted. A grant of somebody who is not listed, or of one after the next had taken over,
-is of a history that the record does not know. Neighbours: `links` (who grants and asks), `gatelift_kube.election` (who
+is of a history that the record does not know. Neighbours: `links` (who grants and asks), `deciding.election` (who
 counts).
 """
 
@@ -16,8 +16,8 @@ import hmac
 from dataclasses import dataclass, field
 
 from gatelift.core.api.events import LeadershipGained
-from gatelift_kube.election import Tenure, holder_digest
-from gatelift_wire.leases import UNCOUNTED, Sealed
+from gatelift_kube.deciding.election import Tenure, holder_digest
+from gatelift_wire.sessions.leases import UNCOUNTED, Sealed
 
 _MAC_BYTES = 32
 _HOLDER_BYTES = 8

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift_kube.decoding.unknown_fields import put_back
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,
@@ -25,7 +26,6 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.unknown_fields import put_back
 
 Document = dict[str, Any]
 

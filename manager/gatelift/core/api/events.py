@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_kube.election import Tenure
+from gatelift_kube.deciding.election import Tenure
+from gatelift_kube.deciding.writes import ApiEvent, KubeObject
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_kube.writes import ApiEvent, KubeObject
-from gatelift_wire.messages import Frame
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.messages import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gatelift.core.api.purposes import Purpose
-from gatelift_kube.numbers import whole
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import ObjectRef
 
 STALE_SECONDS_MAX = 2.0
 """How long to wait for the watch to show what we conflicted with, before reading: watches lag by milliseconds."""

@@ -15,14 +15,14 @@ import msgspec
 
 from gatelift.core.api.user_objects import UserObject
 from gatelift_admission.values import amounts
-from gatelift_kube import conditions
-from gatelift_kube.numbers import signed
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.plain_text import plain
-from gatelift_kube.writes import WriteError, WriteFailed
-from gatelift_wire.messages import Capacity, Hello
+from gatelift_kube.values.numbers import signed
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.messages import Capacity, Hello
 
 CONDITION = "InformationLeftOut"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gatelift.core.api.agenda import Agenda, Key
 from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.values.resources import ObjectRef
 
 
 @dataclass(slots=True)

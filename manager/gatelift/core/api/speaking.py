@@ -5,7 +5,7 @@ Lease: either may create and lift while the other says that nothing is there. So
 other one is turned away, which is shown. It is let in when the cluster is lost, which is later than the right to start
 of who was served and his last write (R1, R2), and only with a *ticket*: it has listed everything since then (R8). What
 it does not list then is in doubt all the same (`identity`): what the former one kept for itself it cannot know.
-Neighbours: `cluster_record` (holds one of these), `link` (turns away), `gatelift_wire.speakers`.
+Neighbours: `cluster_record` (holds one of these), `gatelift_wire.values.speakers`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.plain_text import plain
-from gatelift_wire import speakers
-from gatelift_wire.messages import Hello
-from gatelift_wire.session import GreetingReceived
-from gatelift_wire.speakers import Speaker
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.sessions.session import GreetingReceived
+from gatelift_wire.values import speakers
+from gatelift_wire.values.messages import Hello
+from gatelift_wire.values.speakers import Speaker
 
 BESIDE_SECONDS = 180.0
 """How long a second agent is shown after it was turned away: it greets again after 20 s and the time of its lists."""

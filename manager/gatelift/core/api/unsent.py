@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.values.resources import ObjectRef
 
 
 @dataclass(slots=True)

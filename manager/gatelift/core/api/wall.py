@@ -5,7 +5,7 @@ One exception to "nothing": `requeueAt` of a Workload is a wall time, because it
 
 from __future__ import annotations
 
-from gatelift_kube.timestamps import to_seconds, to_text
+from gatelift_kube.values.timestamps import to_seconds, to_text
 
 
 class Wall:

@@ -1,7 +1,6 @@
 """How much room a worker cluster says that it has, by resource: what dispatch compares clusters by. Pure.
 
-Summed once when the worker says it, not for each workload that looks for a cluster. Neighbours: `link` (hears it),
-`dispatch` (compares by it), `informing` (shows it as it was said).
+Summed once when the worker says it, not for each workload that looks for a cluster. Neighbours: `link` (hears it).
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gatelift_wire.messages import CapacityEntry
+from gatelift_wire.values.messages import CapacityEntry
 
 
 class ResourceRoom(NamedTuple):

@@ -18,7 +18,7 @@ import msgspec
 
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX
 from gatelift_kube.objects.gatelift import WorkerClusterStatus
-from gatelift_kube.plain_text import plain
+from gatelift_kube.values.plain_text import plain
 
 SESSION_MAX = 2**59
 """No session comes to this number: it has 18 digits, as many as a person's word may have, and is 2^27 of the farthest

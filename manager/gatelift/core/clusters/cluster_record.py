@@ -27,13 +27,13 @@ from gatelift.core.clusters.link_writes import StatusPurpose, Write, changes_of,
 from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.long_grants import LongGrants
 from gatelift.core.records import own_conditions
+from gatelift_kube.deciding.writes import EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import EmitEvent, WriteDone, WriteError, WriteFailed
-from gatelift_wire import session as wire
-from gatelift_wire.messages import Hello
-from gatelift_wire.moments import soonest
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.messages import Hello
+from gatelift_wire.values.moments import soonest
 
 INFO_SECONDS = 1.0
 """Facts that only people read (capacity, counts) are written at most this often."""

@@ -15,15 +15,16 @@ from gatelift.core.api.events import StreamOpened
 from gatelift.core.api.informing import StatedCapacity
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
-from gatelift_kube import conditions, timestamps
-from gatelift_kube.numbers import whole
+from gatelift_kube.deciding.writes import Patch
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import Patch
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
 
 ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 """A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""

@@ -4,7 +4,7 @@ Double opt-in: a bootstrap token (single-use: it belongs to the first key that s
 approves that key (`WorkerCluster.spec.approvedRequest`), or the setting `approve_by_token` does. After a long cut the
 same key renews without a person for `renew_by_key_seconds` beyond its certificate's end. What a certificate opens is
 written to `WorkerCluster.status` before the certificate is handed out. Neighbours: `links` (refuses streams of other
-keys; says when a certificate is used), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens`.
+keys; says when a certificate is used), `values.tokens`.
 
 Whoever proves nothing gets one answer, so that nobody learns which names there are; why stands in the manager's log.
 """
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.clusters.link_values import WriteIds
-from gatelift_kube import timestamps
+from gatelift_kube.deciding.writes import Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed
-from gatelift_wire import tokens
+from gatelift_kube.values import timestamps
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.values import tokens
 
 REQUESTS_MAX = 64
 """Requests being worked on at once; one takes two writes, an agent asks every few seconds: more is abuse."""

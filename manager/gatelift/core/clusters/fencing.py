@@ -23,9 +23,9 @@ from gatelift.core.clusters.cluster_status import (
     fence_finding,
     fence_wanted,
 )
+from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import Patch
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ Neighbours: `cluster_status` writes it, `successors` lets objects wait.
 from __future__ import annotations
 
 from gatelift.core.api.user_objects import UserObject
-from gatelift_kube.conditions import find
 from gatelift_kube.objects import gatelift_bounds as bounds
+from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import Condition
-from gatelift_wire import inventory
+from gatelift_wire.values import inventory
 
 ANNOTATION_IGNORED = "gatelift.dev/foreign-ignored"
 """A person's word, written by `gatelift cluster foreign NAME --ignore`: origins, with commas, not to be waited for."""

@@ -4,8 +4,8 @@ Absence from an inventory proves that something is gone only if the agent would 
 another cluster was enrolled under the name, if the worker (its etcd, or the agent's own objects) is older than what is
 recorded of it, or if another agent, with a Lease of its own, served the cluster before. All are *in doubt*: what its
 inventory does not list stays charged, nothing new is placed, until a person says what became of the former work, or
-until nothing is charged there that it does not list.
-Neighbours: `cluster_record` (writes it), `cluster_status` (the fields), `gone` (what absence proves).
+until nothing is charged there that it does not list. Neighbours: `cluster_record` (writes it), `cluster_status` (the
+fields).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import enum
 from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import Vouching
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_wire.messages import Hello
+from gatelift_wire.values.messages import Hello
 
 SESSION_JUMP_MAX = 2**32
 """How far above the recorded session an agent's last one may lie. A WorkerCluster that was made anew begins with 0, and

@@ -1,7 +1,7 @@
 """One worker cluster as the manager deals with it: its streams, its session, its lease, and what its agent says.
 
 What of this is recorded, and may be acted upon only then (rule R2), is `cluster_record`'s. Neighbours: `links` (routes
-events here), `gatelift_wire.session` (the machine inside).
+events here), `gatelift_wire.sessions.session` (the machine inside).
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from gatelift.core.clusters.link_writes import StatusPurpose, Write
 from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.renewals import Renewals
 from gatelift.core.clusters.unheard import GREET_ANEW, Undecided, Unheard
+from gatelift_kube.deciding.writes import WriteDone, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
-from gatelift_kube.writes import WriteDone, WriteFailed
-from gatelift_wire import session as wire
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Capacity,
     CertificateRenewed,
     CertificateRequest,
@@ -42,9 +43,8 @@ from gatelift_wire.messages import (
     Hello,
     Message,
 )
-from gatelift_wire.moments import soonest
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.values.moments import soonest
+from gatelift_wire.values.refusals import CloseReason
 
 
 class Link:

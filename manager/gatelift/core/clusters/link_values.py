@@ -19,9 +19,9 @@ from gatelift.core.api.events import Event
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import DisconnectPolicy, Message, Report
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import DisconnectPolicy, Message, Report
 
 
 class WriteIds:

@@ -14,8 +14,8 @@ from gatelift.core.api import informing
 from gatelift.core.clusters import cluster_status
 from gatelift.core.clusters.cluster_status import Facts
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.versions import newer
-from gatelift_wire.session import GreetingReceived, LeaseRenewed
+from gatelift_kube.objects.versions import newer
+from gatelift_wire.sessions.session import GreetingReceived, LeaseRenewed
 
 
 class StatusPurpose(enum.Enum):

@@ -11,7 +11,7 @@ from gatelift.core.api.commands import Command
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import CounterShown, Upcall, WriteIds
-from gatelift_wire import session as wire
+from gatelift_wire.sessions import session as wire
 
 
 @dataclass(slots=True)

@@ -24,18 +24,18 @@ from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, 
 from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
-from gatelift_kube.contained import Contained
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
-from gatelift_wire import session as wire
-from gatelift_wire import tokens
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Close, Message
-from gatelift_wire.moments import soonest
-from gatelift_wire.refusals import CloseReason
-from gatelift_wire.session_manager import ManagerSession
-from gatelift_wire.violations import WireViolation
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.sessions import session as wire
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values import tokens
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Close, Message
+from gatelift_wire.values.moments import soonest
+from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.violations import WireViolation
 
 STREAMS_MAX = 4096
 """Streams open at once: a thousand agents, each with a few that are being replaced."""

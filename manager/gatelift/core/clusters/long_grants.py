@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from gatelift.core.clusters.cluster_status import Facts
-from gatelift_wire.limits import LEASE_SECONDS
-from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.limits import LEASE_SECONDS
 
 
 @dataclass(slots=True)

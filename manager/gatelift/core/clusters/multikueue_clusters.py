@@ -7,7 +7,7 @@ Here a cluster is reached by an agent of its own, which a WorkerCluster of the s
 from __future__ import annotations
 
 from gatelift.core.clusters.cluster_status import CONNECTED
-from gatelift_kube import conditions
+from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import MultiKueueCluster
 from gatelift_kube.objects.meta import Condition

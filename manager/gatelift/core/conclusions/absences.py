@@ -1,4 +1,4 @@
-"""How long that of which an inventory lists nothing may run by its grace (P10). Neighbours: `inventories`, `unheard`.
+"""How long that of which an inventory lists nothing may run by its grace (P10). Neighbours: `inventories`.
 
 What vanished while no agent watched is known to no agent, so it waits for the nodes by the grace of a pod that does not
 say one. When each node was heard of after that and a margin, each kubelet knows what is no longer there; one that was
@@ -11,7 +11,7 @@ from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift_wire.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
+from gatelift_wire.values.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
 
 def is_over(core: Core, attempt: Attempt, now: float) -> bool:

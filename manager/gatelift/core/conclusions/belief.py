@@ -16,8 +16,8 @@ from gatelift.core.texts import LABELS_NOT_BELIEVED, labels_not_believed
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey, objects_digest
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey, objects_digest
 
 
 def stands(known: Workload, cluster: str, entry: InventoryEntry) -> bool:

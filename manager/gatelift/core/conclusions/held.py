@@ -15,7 +15,7 @@ from gatelift.core.conclusions import reports
 from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record, held_write
 from gatelift.core.state.core import Core
-from gatelift_kube.conditions import TRUE, find, truncated
+from gatelift_kube.objects.conditions import TRUE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 
 NOTHING = ("", "")

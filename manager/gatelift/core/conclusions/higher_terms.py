@@ -6,7 +6,7 @@ did got around the policy. Then that record alone is written anew, in our term. 
 one we look at nothing, decide nothing, write no record and tell no cluster anything but what keeps its session; what a
 link writes is guarded by the version of its own WorkerCluster. A WorkerCluster in a higher term is asked about alike.
 
-Neighbours: `reconcile` and `machine`, who ask; `kept_record`, for what else is changed in a record.
+Neighbours: `reconcile` and `machine`, who ask.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 AGAIN_SECONDS = 1.0
 """After so long the Lease is read again where a read found none or failed: a tenth of the time that it lasts."""

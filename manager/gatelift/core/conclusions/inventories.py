@@ -18,10 +18,10 @@ from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.state import few_lines, predecessors
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift.core.told import mirror
-from gatelift_kube.conditions import find
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Withdraw
+from gatelift_kube.objects.conditions import find
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Withdraw
 
 HELD = frozenset({"OFFERED", "HELD"})
 UNFINISHED = frozenset({"OFFERED", "HELD", "COMMITTED", "APPLYING"})

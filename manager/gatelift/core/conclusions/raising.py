@@ -16,11 +16,11 @@ from gatelift.core.records import epochs, record
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import ObjectKey
-from gatelift_kube.writes import WriteError, WriteFailed
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import ObjectKey
 
 LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
 NOT_RAISED = "EpochNotRaised"

@@ -6,7 +6,7 @@ holder had yet to hear somebody: it waits for each cluster that the record calls
 lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what no Workload
 explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
 
-Neighbours: `recovery_values` (what stands in the API), `machine`, `upcalls`, `inventories`, `reconcile` (who call).
+Neighbours: `recovery_values` (what stands in the API), `machine`, `upcalls`, `inventories`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from gatelift.core.state.recovery_values import (
     told,
     word,
 )
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.writes import ObjectGone, ObjectSeen
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
 
 UNEXPLAINED_MAX = 100_000
 """Placements of a cluster that no Workload explains and that are remembered: as many as an inventory has."""

@@ -22,9 +22,9 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Applied,
     Bid,
     BidKind,
@@ -39,7 +39,7 @@ from gatelift_wire.messages import (
     Stopped,
     Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.refusals import Refusal
 
 WHOLE_BYTES_MAX = 16 * 1024
 """A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
@@ -102,6 +102,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             dispatch.free_room(core, attempt.uid, cluster)
         case GatesLifted():
             before = attempt.state
+            pod_troubles.let_go(core, attempt)
             if attempt.follow(Wire.LIFTED) and attempt.state is not before:
                 telling.lifted(core, attempt, now)
             dispatch.free_room(core, attempt.uid, cluster)

@@ -1,7 +1,7 @@
 """Placements that no cache explains: all Workloads are read before they are answered (R3), and none is forgotten.
 
-With the same look the pods are asked for that no watch shows (`out_of_sight`). Neighbours: `reports` and `inventories`
-say what was told, `doubts` remembers it, `placing` tells the cluster.
+With the same look the pods are asked for that no watch shows (`out_of_sight`). Neighbours: `reports` says what was
+told, `doubts` remembers it, `placing` tells the cluster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gatelift.core.conclusions import recovery, reports
 from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
-from gatelift_kube.resources import WORKLOAD, ObjectKey
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 
 
 def look(core: Core, _key: ObjectKey, now: float) -> None:

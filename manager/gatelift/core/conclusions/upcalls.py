@@ -20,7 +20,7 @@ from gatelift.core.conclusions import higher_terms, recovery, reports
 from gatelift.core.dispatching import dispatch
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 WAKE_MAX = 64
 """Workloads that wait for a cluster and are looked at again at one change of it: bounds the work of one event."""

@@ -16,7 +16,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kube.objects.kueue import PodSetUpdate, Workload
-from gatelift_wire.messages import PodSetRequest
+from gatelift_wire.values.messages import PodSetRequest
 
 OWN_DOMAIN = "gatelift.dev/"
 

@@ -2,7 +2,7 @@
 
 The winner is written before it is told (design 3, rule 1): `choose` asks for the write, `reconcile` commits once the
 record shows it. Offers and holds need no write, they expire. Neighbours: `reconcile` calls `step` for an attempt that
-has quota and no winner; `reports` brings the bids.
+has quota and no winner, `reports` brings the bids.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gatelift.core.told import telling
 from gatelift_admission.values import amounts
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.selectors import matches
-from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
-from gatelift_wire.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.objects.selectors import matches
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
+from gatelift_wire.values.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
+from gatelift_wire.values.refusals import Refusal
 
 NO_CREDIT = "takes no more placements at the moment"
 NO_ANSWER = "did not answer in time"

@@ -22,7 +22,7 @@ from gatelift.core.told.refused_ends import SAID
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
 from gatelift_kinds.markers import RESOURCE_IN_USE
-from gatelift_kube.conditions import find, is_true
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 
 BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures", texts.SUSPENDED, texts.NO_MATCHING_WORKLOAD})

@@ -1,7 +1,7 @@
 """What is set aside still obeys a stop: its cluster is told, though the look that would say so raises. Pure.
 
 Nothing else is done for it: what has stopped stays charged until a look has come to its end. Neighbours: `machine` asks
-behind a look at a Workload that failed; `containment` sets aside.
+behind a look at a Workload that failed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 def stop_if_asked(core: Core, key: ObjectKey, now: float) -> None:

@@ -29,9 +29,9 @@ from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import (
     Commit,
     Confirm,
     Forget,

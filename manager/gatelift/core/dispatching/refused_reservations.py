@@ -1,8 +1,7 @@
 """A reservation whose write the API server does not take: given back, told, and tried again ever more rarely. Pure.
 
 What nobody can write is no reservation: kept in the engine it would hold quota that nothing uses, which no record shows
-and nobody else gets. Neighbours: `write_failures` calls, `requeueing` gives back what waits, `refused_ends` does the
-like for ends.
+and nobody else gets. Neighbours: `write_failures` calls.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from gatelift.core.records.attempts import AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kinds.markers import RESOURCE_IN_USE
-from gatelift_kube.plain_text import plain
-from gatelift_kube.writes import KubeObject, WriteFailed
+from gatelift_kube.deciding.writes import KubeObject, WriteFailed
+from gatelift_kube.values.plain_text import plain
 
 NOT_WRITTEN = "ReservationNotWritten"
 """Reason of the event, and of QuotaReserved=False."""

@@ -20,9 +20,9 @@ from gatelift.core.records.record import Record
 from gatelift.core.rules import deactivation, targets
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
-from gatelift_kube.conditions import is_true
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Admission, Workload
-from gatelift_kube.timestamps import to_seconds
+from gatelift_kube.values.timestamps import to_seconds
 
 NOT_ASKED = "The ClusterQueue does not ask for this check: what it says counts for nothing"
 _AGAINST = frozenset({texts.RETRY, texts.REJECTED})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift.core import texts
-from gatelift_kube.conditions import TRUE, find, put, without
+from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 

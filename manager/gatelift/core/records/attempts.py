@@ -14,11 +14,11 @@ from typing import NamedTuple
 from gatelift.core.api.agenda import Key, Look
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
-from gatelift_kube.resources import ObjectKey
-from gatelift_kube.unknown_fields import known_part
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Bid, CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
 
 
 class AttemptState(enum.StrEnum):

@@ -9,10 +9,10 @@ says by then (H18).
 from __future__ import annotations
 
 from gatelift.core import texts
-from gatelift_kube.conditions import find, is_true
-from gatelift_kube.numbers import whole
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
+from gatelift_kube.values.numbers import whole
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 
 FIRST = 1
 EPOCH_USED = "gatelift.dev/EpochUsed"

@@ -13,7 +13,7 @@ import hmac
 
 import msgspec
 
-from gatelift_wire.keys import ANNOTATION_GIVEN, PlacementKey
+from gatelift_wire.values.keys import ANNOTATION_GIVEN, PlacementKey
 
 _HEX_DIGITS = 32
 """128 bits: nobody guesses one, and every inventory entry carries it."""

@@ -15,6 +15,7 @@ from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.records.record import Record
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.made_for import owners_of
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -27,9 +28,8 @@ from gatelift_kube.objects.kueue import (
     WorkloadPriorityClass,
 )
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
-from gatelift_kube.versions import newer
-from gatelift_kube.writes import KubeObject
+from gatelift_kube.objects.versions import newer
+from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 
 
 def key_of(metadata: ObjectMeta) -> ObjectKey:

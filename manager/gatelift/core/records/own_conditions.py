@@ -1,8 +1,8 @@
 """Which conditions are Gatelift's (and Kueue's), and what others have to leave when a list of them is full. Pure.
 
 Whoever may write a status may fill its conditions up to what the CRD takes. What we write goes first then: theirs are
-left out, first come first gone, and people are told. Neighbours: `record` and `cluster_status` write such lists,
-`kept_record` puts ours back.
+left out, first come first gone, and people are told. Neighbours: `record` writes such lists, `kept_record` puts
+ours back.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.records import admitted_by, epochs
 from gatelift_kinds import pod_trouble
-from gatelift_kube.conditions import CONDITIONS_MAX, left_out
+from gatelift_kube.objects.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.plain_text import plain
+from gatelift_kube.values.plain_text import plain
 
 RECORD = frozenset(
     {

@@ -5,8 +5,8 @@ than the cluster has reported of this epoch, and nothing of what waits. What a l
 until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). Not where
 counts of the pod sets were lowered since: of pods that were asked for and not granted that makes granted ones. Of a Pod
 nothing is ever given back before its end, and no cluster counts it: nothing is believed. That of a Workload without an
-owner is its controller's to write, and believed. Pure.
-Neighbours: `reconcile` has it written, `kept_record` asks what to charge, `reports` takes what a cluster says.
+owner is its controller's to write, and believed. Pure. Neighbours: `reconcile` has it written, `kept_record` asks what
+to charge.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.records import record
 from gatelift.core.records.attempts import LIVE, Attempt
-from gatelift_kube.conditions import is_true
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 
 

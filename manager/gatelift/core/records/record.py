@@ -19,7 +19,8 @@ from gatelift.core.api import documents
 from gatelift.core.records import admitted_by, epochs, own_conditions
 from gatelift.core.records.attempts import Ending
 from gatelift_kinds import pod_trouble
-from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
+from gatelift_kube.decoding.unknown_fields import known_part
+from gatelift_kube.objects.conditions import FALSE, TRUE, find, fitting, is_true, put, without
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -33,10 +34,9 @@ from gatelift_kube.objects.kueue import (
     Workload,
 )
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.unknown_fields import known_part
-from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
-from gatelift_wire.messages import DisconnectPolicy
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
+from gatelift_wire.values.messages import DisconnectPolicy
 
 _ENCODE = msgspec.json.Encoder().encode
 

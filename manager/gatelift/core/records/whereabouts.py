@@ -1,7 +1,7 @@
 """Where placements are: by cluster, which attempts, and in which of its namespaces. Pure.
 
 A cluster is asked for what it has with the names of the namespaces in which the record says that something is: its
-agent looks into those whatever it remembers itself (HD-141). Neighbours: `state` (owns it), `machine` (tells links).
+agent looks into those whatever it remembers itself (HD-141). Neighbours: `state` (owns it).
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from gatelift.core.rules import in_use, targets
 from gatelift.core.state.core import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
-from gatelift_kube.conditions import FALSE, TRUE, fitting, put
+from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,

@@ -1,6 +1,6 @@
 """Exceptions while one thing is handled: it is set aside, told and tried again, and everybody else goes on. Pure.
 
-Neighbours: `machine` catches at the boundary of each pass; `inventories`, `reports` leave alone what is set aside.
+Neighbours: `machine` catches at the boundary of each pass.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state.core import Core
 from gatelift_admission.values.model import Fault
-from gatelift_kube.contained import Failure
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_kube.deciding.contained import Failure
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
 INTERNAL_ERROR = "InternalError"
 """Reason of the event on an object that could not be handled."""

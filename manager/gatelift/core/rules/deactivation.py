@@ -13,7 +13,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kube.conditions import TRUE, find, put
+from gatelift_kube.objects.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 

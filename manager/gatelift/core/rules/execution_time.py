@@ -13,7 +13,7 @@ from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kube.conditions import TRUE, find
+from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 
 

@@ -20,7 +20,7 @@ from gatelift.core.state.core import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload
-from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 
 MISSING_SAID_MAX = 8
 """Queues that a new leader misses and names: each may be made anew, and the log is for other things as well."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.rules import homebound, successors
 from gatelift.core.state.core import Core
+from gatelift_kube.decoding.unreadable_templates import why_unreadable
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.unreadable_templates import why_unreadable
 
 
 def why(core: Core, known: Workload) -> tuple[str, str] | None:

@@ -7,10 +7,9 @@ that; this is the wall behind it. No Workload changes hands: the object whose it
 for, by each process that has seen it so.
 
 The garbage collector takes owner references off, and others may add some; so the annotation says it, once it is there,
-and of references the first of a kind that travels. What was made for no such object is its maker's, and nobody keeps
-it (HD-232). All goes by what is known here already, so nothing waits for the write: it is the last thing that is asked
-for, and refused for good it is only tried again (HD-233). Neighbours: `kept_record` (the same for the status),
-`intake`, `reconcile`.
+and of references the first of a kind that travels. What was made for no such object is its maker's, and nobody keeps it
+(HD-232). All goes by what is known here already, so nothing waits for the write: it is the last thing that is asked
+for, and refused for good it is only tried again (HD-233). Neighbours: `intake`, `reconcile`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
-from gatelift_kube.versions import newer
+from gatelift_kube.objects.versions import newer
 
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:

@@ -34,12 +34,12 @@ from gatelift.core.records import epochs, own_conditions, reclaimed, record
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kube.conditions import is_true, without
+from gatelift_kube.decoding.unknown_fields import known_part
+from gatelift_kube.objects.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.unknown_fields import known_part
-from gatelift_kube.versions import newer
-from gatelift_wire.leases import landed_seconds
+from gatelift_kube.objects.versions import newer
+from gatelift_wire.sessions.leases import landed_seconds
 
 _NOT_GIVEN = (
     "its status says that quota is reserved for it, and Gatelift has reserved none: it waits as before, and that is "

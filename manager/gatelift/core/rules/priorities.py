@@ -15,9 +15,9 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames
-from gatelift_kube.conditions import is_true
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload, WorkloadPriorityClass
-from gatelift_kube.resources import KUEUE_GROUP, ObjectRef
+from gatelift_kube.values.resources import KUEUE_GROUP, ObjectRef
 
 SCHEDULING_GROUP = "scheduling.k8s.io"
 WORKLOAD_CLASS = "WorkloadPriorityClass"

@@ -19,7 +19,7 @@ from gatelift.core.rules import deactivation
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import mirror
-from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
+from gatelift_kube.objects.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition

@@ -12,7 +12,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kube.conditions import TRUE, find
+from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 

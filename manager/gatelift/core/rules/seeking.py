@@ -1,7 +1,7 @@
 """Users' objects that no cache has: what is missing there is read before it counts as gone, and its run is stopped.
 
 One read at a time for each object, and none for one that was seen to go. Neighbours: `reconcile` asks, `intake` tells
-what is there, `machine` looks again when an answer comes.
+what is there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gatelift.core.state.core import Core
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
 
 def is_gone(core: Core, workload: Workload, now: float) -> bool:

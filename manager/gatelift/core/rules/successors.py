@@ -26,8 +26,8 @@ from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import LocalQueue, Workload
-from gatelift_kube.resources import ObjectKey
-from gatelift_wire.keys import ANNOTATION_CLUSTER, PlacementKey
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER, PlacementKey
 
 
 class Holder(NamedTuple):

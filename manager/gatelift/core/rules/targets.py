@@ -13,7 +13,7 @@ from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_s
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import MultiKueueConfig
-from gatelift_kube.selectors import matches
+from gatelift_kube.objects.selectors import matches
 
 SELECTOR_PROBLEM_CHARS_MAX = 300
 """A selector may be long; of what is wrong with it the beginning says which part it is."""

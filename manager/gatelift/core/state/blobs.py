@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from gatelift_wire.messages import TemplateBlob
+from gatelift_wire.values.messages import TemplateBlob
 
 BLOBS_MAX = 10_000
 """Templates per session that we remember as sent; above, they are sent again. An agent keeps about as many."""

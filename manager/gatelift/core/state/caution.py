@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gatelift.core.state.few_lines import FewLines
 from gatelift.core.state.recovery_values import Recovery
 from gatelift.core.state.term_doubts import TermDoubts
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 AHEAD_MAX = 10_000
 """Placements with a later epoch that are remembered; above, the cluster stays cordoned for those that are."""

@@ -40,9 +40,10 @@ from gatelift.core.state.shown_queues import ShownQueues
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
 from gatelift_kinds.kind import Kind
-from gatelift_kube.contained import Contained
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -54,10 +55,9 @@ from gatelift_kube.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_kube.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.leases import landed_seconds
-from gatelift_wire.messages import Message
+from gatelift_wire.sessions.leases import landed_seconds
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message
 
 EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Settings of dispatch and its memory of failures. Neighbours: `dispatch` decides by them."""
+"""Settings of dispatch and its memory of failures."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 DOUBTS_MAX = 10_000
 """Placements of one cluster that are remembered, and as many of each other; above, they wait for its next inventory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 WINDOW = 64
 """Unanswered offers per cluster: at 5 ms of an agent's CPU for an offer a third of a second's work, about the time for

@@ -18,7 +18,7 @@ from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.records.knowledge import Owner
-from gatelift_kube.resources import POD, ObjectRef
+from gatelift_kube.values.resources import POD, ObjectRef
 
 if TYPE_CHECKING:
     from gatelift.core.state.core import Core

@@ -25,8 +25,8 @@ from gatelift.core.state import few_lines
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey, is_uid
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import PlacementKey, is_uid
 
 if TYPE_CHECKING:
     from gatelift.core.records.attempts import Attempt

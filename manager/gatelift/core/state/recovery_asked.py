@@ -17,7 +17,7 @@ import msgspec
 
 from gatelift.core.clusters.identity import latest_doubt
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 if TYPE_CHECKING:
     from gatelift.core.state.recovery_values import Found

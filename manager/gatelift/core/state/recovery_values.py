@@ -14,13 +14,13 @@ import msgspec
 
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.state.recovery_asked import Asked, Without
-from gatelift_kube.election import FLOOR_MAX, TERM_BELIEVED_MAX
-from gatelift_kube.numbers import whole
+from gatelift_kube.deciding.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
-from gatelift_kube.plain_text import plain
-from gatelift_kube.resources import ObjectKey
-from gatelift_kube.unreadable import UNREADABLE
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.plain_text import plain
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.unreadable import UNREADABLE
+from gatelift_wire.values.keys import PlacementKey
 
 ANNOTATION_RECOVERY = "gatelift.dev/recovery"
 """On `local`, the manager's: what it found, and how far the recovery has come (`Told`)."""

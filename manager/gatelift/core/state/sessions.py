@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gatelift.core.state import blobs
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Message, TemplateBlob
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message, TemplateBlob
 
 OWED_MAX = 10_000
 """Messages owed to one cluster; above, the oldest waits for the next resync."""

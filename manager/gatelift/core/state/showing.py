@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.state.core import Core
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""

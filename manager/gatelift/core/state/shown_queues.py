@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift.core.api.agenda import Key
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.values.resources import ObjectRef
 
 
 @dataclass(slots=True)

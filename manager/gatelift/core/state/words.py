@@ -11,8 +11,17 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gatelift_kinds.pod_trouble import TEXT_CHARS_MAX
-from gatelift_kube.plain_text import plain
-from gatelift_wire.messages import Bid, CountsReport, Evicted, FailedContainer, Finished, Message, Refused, Stopped
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.messages import (
+    Bid,
+    CountsReport,
+    Evicted,
+    FailedContainer,
+    Finished,
+    Message,
+    Refused,
+    Stopped,
+)
 
 REASON_CHARS_MAX = 316
 """The wire's own bound of a word; Kubernetes lets a reason have 1,024."""

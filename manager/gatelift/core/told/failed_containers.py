@@ -9,8 +9,8 @@ from __future__ import annotations
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.plain_text import ending
-from gatelift_wire.messages import FailedContainer, Finished
+from gatelift_kube.values.plain_text import ending
+from gatelift_wire.values.messages import FailedContainer, Finished
 
 FAILED_ON_CLUSTER = "FailedOnCluster"
 """Reason of the Warning event at the user's object."""

@@ -15,7 +15,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.core import Core
 from gatelift_kinds import placed_on
-from gatelift_kube.unreadable import UNREADABLE
+from gatelift_kube.values.unreadable import UNREADABLE
 
 MERGE_SECONDS = 1.0
 """Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""

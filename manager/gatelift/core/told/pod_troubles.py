@@ -8,6 +8,8 @@ reads statuses.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
@@ -18,6 +20,7 @@ from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
 from gatelift_kinds.pod_trouble import (
     CONDITION,
+    GATED,
     NAMESPACE_GOES,
     OF_PODS,
     START_REFUSED,
@@ -26,11 +29,11 @@ from gatelift_kinds.pod_trouble import (
     of_status,
     told,
 )
-from gatelift_kube.conditions import TRUE, find, put, without
+from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import POD
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.values.resources import POD
+from gatelift_wire.values.refusals import Refusal
 
 SETTLE_SECONDS = 10.0
 """A trouble, or its end, is shown once it has stood for so long: a node may come, a pull is tried again, what crashes
@@ -49,6 +52,8 @@ _FOR_PEOPLE = frozenset(
     }
 )
 """Refusals that last until a person has changed something; all others are of a moment, or between two daemons."""
+_WAITS = {AttemptState.PLACED: GATED, AttemptState.ENDING: NAMESPACE_GOES}
+"""What may keep a placement waiting that does not run."""
 
 
 def heard(core: Core, attempt: Attempt) -> None:
@@ -58,11 +63,18 @@ def heard(core: Core, attempt: Attempt) -> None:
         for report in attempt.reports.values()
         if report.kind == POD.kind and not report.gone
     )
-    counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job
+    counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
     found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
     if found != attempt.trouble:
         attempt.trouble = found
         core.mark_attempt(attempt)
+
+
+def let_go(core: Core, attempt: Attempt) -> None:
+    """Forget the gates at which a pod waited: it goes without them, also where no agent has said that they are gone."""
+    if attempt.counts is not None and not attempt.counts.pod_sets:
+        attempt.counts = replace(attempt.counts, troubles=())
+        heard(core, attempt)
 
 
 def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
@@ -92,9 +104,9 @@ def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float)
 
 
 def _is_told(attempt: Attempt) -> bool:
-    """Say whether its trouble is of now: of what is being stopped, only what keeps that waiting."""
-    waits = attempt.trouble is not None and attempt.trouble.reason == NAMESPACE_GOES
-    return attempt.state is AttemptState.RUNNING or (attempt.state is AttemptState.ENDING and waits)
+    """Say whether its trouble is of now: of what does not run yet, or no longer, only what keeps it waiting."""
+    reason = attempt.trouble.reason if attempt.trouble is not None else ""
+    return attempt.state is AttemptState.RUNNING or _WAITS.get(attempt.state) == reason
 
 
 def _write_in_time(

@@ -13,7 +13,7 @@ from gatelift.core.api.inflight import Outstanding
 from gatelift.core.records.attempts import Attempt, Wire
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
-from gatelift_kube.writes import WriteError, WriteFailed
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
 
 SAID = frozenset({Wire.FINISHED, Wire.STOPPED, Wire.REFUSED, Wire.EVICTED})
 """Ends that a cluster told in its own words."""

@@ -16,11 +16,11 @@ from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
 from gatelift_kinds.kind import ObjectEnd
-from gatelift_kube.conditions import find
+from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
+from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 
 SHOW_END_SECONDS = 6 * WRITE_SECONDS_MAX
 """How long Finished, and the quota with it, waits for the user's object to show the end: several tries, each with its

@@ -19,10 +19,10 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.pod_trouble import START_REFUSED
-from gatelift_kube.conditions import TRUE, find
+from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD, ObjectRef
+from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
 WINNER = frozenset({Purpose.WINNER, Purpose.ADMIT})
 EVICTS = frozenset({Purpose.EVICT, Purpose.EVICT_AND_RELEASE})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift.core.api.events import LeadershipGained
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,

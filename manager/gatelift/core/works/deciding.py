@@ -1,6 +1,6 @@
 """Takes over what the admission engine decides: reservations, evictions, preemptions, and why others wait.
 
-Neighbours: `machine` asks when something is due, `reconcile` carries on from what is noted here.
+Neighbours: `machine` asks when something is due.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Objects of the management cluster come in: caches, engine, and which keys have to be looked at again.
 
-No decision is taken here. Neighbours: `machine` calls for each `ObjectSeen`, `ObjectGone` and each answer to a write.
+No decision is taken here. Neighbours: `machine` calls.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.works import owners
 from gatelift_kinds.kind import Kind
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.versions import is_last, newer
-from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import PlacementKey
+from gatelift_kube.objects.versions import is_last, newer
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_wire.values.keys import PlacementKey
 
 
 def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:

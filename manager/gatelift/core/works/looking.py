@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.state.core import Core
-from gatelift_kube.resources import (
+from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,

@@ -24,12 +24,12 @@ from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
 from gatelift_kinds.rules import OUT_OF_QUEUE
-from gatelift_kube import selectors
-from gatelift_kube.conditions import is_true
+from gatelift_kube.deciding.writes import PatchKind
+from gatelift_kube.objects import selectors
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import PatchKind
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:

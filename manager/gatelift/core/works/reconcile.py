@@ -39,10 +39,10 @@ from gatelift.core.told import pod_troubles
 from gatelift.core.works import owners, requeueing
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
-from gatelift_kube.conditions import find, is_true
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 def workload(core: Core, key: ObjectKey, now: float) -> None:

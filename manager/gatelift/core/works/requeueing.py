@@ -12,9 +12,9 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
 from gatelift.core.rules import kept_out, successors
 from gatelift.core.state.core import Core
-from gatelift_kube.conditions import FALSE, find, truncated
+from gatelift_kube.objects.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey
 
 
 def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

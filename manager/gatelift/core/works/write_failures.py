@@ -10,7 +10,7 @@ from gatelift.core.conclusions import raising
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.state.core import Core
 from gatelift.core.told import refused_ends, shown_end
-from gatelift_kube.writes import WriteError, WriteFailed
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
 
 _DOUBTFUL = frozenset({WriteError.UNKNOWN, WriteError.NOT_FOUND, WriteError.ALREADY_EXISTS})
 """After these the object is read before anything is decided on it."""

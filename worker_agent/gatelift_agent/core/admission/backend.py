@@ -17,10 +17,10 @@ from typing import Protocol
 
 from gatelift_agent.core.commands import Note
 from gatelift_agent.core.events import RoomSeen
-from gatelift_kube.writes import ApiWrite, EmitEvent, WriteDone, WriteFailed
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_kube.deciding.writes import ApiWrite, EmitEvent, WriteDone, WriteFailed
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

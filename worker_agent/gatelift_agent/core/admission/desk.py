@@ -16,9 +16,9 @@ from gatelift_agent.core.commands import Command
 from gatelift_agent.core.events import RoomSeen
 from gatelift_agent.core.settings import AgentSettings
 from gatelift_kinds import registry
-from gatelift_kube.writes import ApiWrite, Create, Delete, Patch, WriteDone, WriteFailed
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry
+from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch, WriteDone, WriteFailed
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry
 
 MakeBackend = Callable[[AgentSettings, Callable[[], str]], Backend]
 """Makes the backend of a process that begins to lead; the function says which origin is served at the moment."""

@@ -13,9 +13,9 @@ from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendComm
 from gatelift_agent.core.admission.node_room import RESOURCES_MAX, Room
 from gatelift_agent.core.commands import Note
 from gatelift_agent.core.events import RoomSeen
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 FLAVOR = "nodes"
 """Under which the manager is told of all nodes together: a node is of no flavor by itself."""

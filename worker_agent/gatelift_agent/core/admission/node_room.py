@@ -19,7 +19,7 @@ from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
 from gatelift_kinds import pods
 from gatelift_kube.objects.core import Node, Pod, Quantity
-from gatelift_wire.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_ORIGIN
 
 RESOURCES_MAX = 256
 """Resources of a node that are read, in the order of their names: a node has a dozen."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
 from gatelift_agent.core.events import RoomSeen
 from gatelift_agent.core.settings import FlavorCapacity
-from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, PodSetRequest
-from gatelift_wire.refusals import Refusal
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.values.refusals import Refusal
 
 _Slot = tuple[str, str]
 

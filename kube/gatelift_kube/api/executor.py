@@ -1,0 +1,346 @@
+"""Carries out the writes that a core asked for and answers each with exactly one `WriteDone` or `WriteFailed`.
+
+Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
+written at the same time, within the budget. The time limit of a write runs from `submit`, so that how late it may
+land counts from the decision (protocol rule R1), however long it would have waited for its turn.
+No task, timer or lock per object: a fixed number of workers takes from queues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import structlog
+
+from gatelift_kube.api.client import Client
+from gatelift_kube.deciding import making_room
+from gatelift_kube.deciding.budget import Budget, TokenBucket, Traffic, budget, rest
+from gatelift_kube.deciding.errors import KubeError, TooLargeError, write_error
+from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
+from gatelift_kube.deciding.writes import (
+    WRITE_SECONDS_MAX,
+    ApiEvent,
+    ApiWrite,
+    Create,
+    Delete,
+    EmitEvent,
+    Patch,
+    PatchKind,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+from gatelift_kube.decoding.decoding import Served
+from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.process.tasks import STOP_SECONDS, spawn
+from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
+from gatelift_kube.values.unreadable import UNREADABLE
+
+CAPACITY = 4096
+"""Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+DEADLINE_SLACK = 0.05
+"""A try that ended this close to the write's own time limit was ended by it: it waited in vain for a connection, and
+nothing says that the API server is in trouble or that the object should be left alone for a while."""
+SEND_SECONDS_MIN = 4.0
+"""A first try for which less is left is not made: were it too late for a connection, that would look like trouble with
+the API server, and the object would be left alone for longer each time, though it was only we who were busy. And where
+we are busy an API server is: an answer that comes just too late leaves an unknown outcome, which costs a read."""
+
+
+class WritesFullError(Exception):
+    """As many writes wait as may; look at `Executor.room` before asking for more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    command: ApiWrite
+    deadline: float
+    traffic: Traffic
+    maybe_done: bool = False
+    """It was sent, and no answer yet has said that it was not carried out."""
+    sent_at: float | None = None
+    """When it was tried first."""
+    makes_room: bool = False
+    """Its object is too full for it as it is."""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """The writes to one object, oldest first."""
+
+    ref: ObjectRef
+    waiting: deque[_Pending] = field(default_factory=deque)
+    busy: bool = False
+    queued: Traffic | None = None
+
+
+class Executor:
+    """Takes commands (`submit`) and carries them out while `run` runs. Belongs to one event loop.
+
+    `record` takes `EmitEvent` commands (see `events.EventRecorder.record`); without it they are dropped.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        emit: Callable[[ApiEvent], None],
+        *,
+        limits: Budget | None = None,
+        record: Callable[[EmitEvent], None] | None = None,
+        capacity: int = CAPACITY,
+        write_seconds: float = WRITE_SECONDS_MAX,
+        policy: RetryPolicy | None = None,
+        rng: random.Random | None = None,
+        clock: Clock = monotonic,
+    ) -> None:
+        self._client = client
+        self._emit = emit
+        self._record = record
+        self._capacity = capacity
+        self._write_seconds = min(write_seconds, WRITE_SECONDS_MAX)
+        self._policy = policy or RetryPolicy()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._clock = clock
+        shares = (limits or budget()).shares
+        self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
+        self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
+        self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
+        self._lanes: dict[ObjectRef, _Lane] = {}
+        self._held = 0
+        self._log = structlog.get_logger("gatelift.kube.executor")
+
+    @property
+    def room(self) -> int:
+        """How many more writes `submit` takes now."""
+        return self._capacity - self._held
+
+    @property
+    def held(self) -> int:
+        """How many writes wait or are under way."""
+        return self._held
+
+    def submit(self, command: ApiWrite | EmitEvent, traffic: Traffic | None = None) -> None:
+        """Take a command. Its outcome comes through `emit`, never from inside this call.
+
+        `traffic` None means `traffic_of(command)`. Raises WritesFullError where `room` is 0; the command is then not
+        taken and has no outcome.
+        """
+        if isinstance(command, EmitEvent):
+            if self._record is not None:
+                self._record(command)
+            return
+        if self._held >= self._capacity:
+            raise WritesFullError(f"{self._capacity} writes wait already; {command.ref} was not taken")
+        self._held += 1
+        kind = traffic or traffic_of(command)
+        lane = self._lanes.get(command.ref)
+        if lane is None:
+            lane = self._lanes[command.ref] = _Lane(command.ref)
+        lane.waiting.append(_Pending(command, self._clock() + self._write_seconds, kind))
+        if not lane.busy:
+            self._queue(lane)
+
+    async def run(self) -> None:
+        """Carry out writes until cancelled; then answer all that were not sent."""
+        workers = [
+            spawn(f"write {traffic.value} {number}", self._work(traffic))
+            for traffic, share in self._shares.items()
+            for number in range(share.in_flight)
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers, timeout=STOP_SECONDS)
+            for lane in list(self._lanes.values()):
+                while lane.waiting:
+                    self._answer(_not_sent(lane.waiting.popleft().command, "the process is stopping"))
+            self._lanes.clear()
+
+    def _queue(self, lane: _Lane) -> None:
+        """Make a lane ready; a transition that waits behind a status text takes it along (no priority inversion)."""
+        waiting = lane.waiting
+        urgent = waiting[0].traffic is Traffic.TRANSITION or (
+            len(waiting) > 1 and any(pending.traffic is Traffic.TRANSITION for pending in waiting)
+        )
+        traffic = Traffic.TRANSITION if urgent else Traffic.STATUS
+        if lane.queued is not traffic:
+            lane.queued = traffic
+            self._ready[traffic].put_nowait(lane)
+
+    async def _work(self, traffic: Traffic) -> None:
+        ready = self._ready[traffic]
+        bucket = self._buckets[traffic]
+        while True:
+            lane = await ready.get()
+            if lane.busy or not lane.waiting or lane.queued is not traffic:
+                continue  # taken by another worker since
+            lane.busy, lane.queued = True, None
+            pending = lane.waiting.popleft()
+            try:
+                outcome = await self._carry_out(pending, bucket)
+            except asyncio.CancelledError:
+                self._answer(_stopped(pending))
+                raise
+            except Exception as error:  # noqa: BLE001 (containment: one write ends no process)
+                # A defect of ours in one write, which may have been sent: who asked looks, and all others go on.
+                self._log.exception("a write was given up, others go on", write=str(pending.command.ref))
+                text = f"{pending.command.ref}: {type(error).__name__}: {error}"
+                outcome = WriteFailed(write_id=pending.command.write_id, error=WriteError.UNKNOWN, message=text)
+            lane.busy = False
+            if lane.waiting:
+                self._queue(lane)
+            else:
+                self._lanes.pop(lane.ref, None)
+            self._answer(outcome)
+            if traffic is Traffic.STATUS and pending.sent_at is not None:
+                await asyncio.sleep(rest(self._clock() - pending.sent_at))
+
+    def _answer(self, outcome: WriteDone | WriteFailed) -> None:
+        self._held -= 1
+        self._emit(outcome)
+
+    async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
+        command = pending.command
+        now = self._clock()
+        wait = bucket.take(now)
+        latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
+        if now + wait < latest and wait > 0:
+            await asyncio.sleep(wait)
+        if self._clock() >= latest or now + wait >= latest:
+            bucket.give_back()
+            return _not_sent(
+                command,
+                f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
+            )
+        tried = 0
+        pending.sent_at = self._clock()
+        while True:
+            before, pending.maybe_done = pending.maybe_done, True
+            try:
+                served = await self._send(command, pending.deadline, makes_room=pending.makes_room)
+            except KubeError as error:
+                tried += 1
+                pending.maybe_done = before or error.maybe_done
+                if isinstance(error, TooLargeError) and not pending.makes_room and has_room_to_make(command):
+                    pending.makes_room = True
+                    continue
+                pause = delay(
+                    error,
+                    tried=tried,
+                    intent=intent_of(command),
+                    policy=self._policy,
+                    fraction=self._rng.random(),
+                )
+                if tried == 1 and not pending.maybe_done and self._clock() >= pending.deadline - DEADLINE_SLACK:
+                    return _not_sent(command, f"no connection came free within {self._write_seconds:g} s")
+                if pause is None or self._clock() + pause >= pending.deadline:
+                    return _failed(command, error, tried=tried, maybe_done=pending.maybe_done)
+            else:
+                return WriteDone(
+                    write_id=command.write_id,
+                    object=served.object if served else None,
+                    raw=served.raw if served else b"",
+                )
+            await asyncio.sleep(pause)
+
+    async def _send(self, command: ApiWrite, deadline: float, *, makes_room: bool) -> Served | None:
+        if makes_room and isinstance(command, Patch):
+            command = making_room.with_room(command)
+        elif makes_room and isinstance(command, Delete):
+            await self._client.apply(making_room.before(command), seconds=deadline - self._clock())
+        seconds = deadline - self._clock()
+        match command:
+            case Patch():
+                return await self._client.apply(command, seconds=seconds)
+            case Create():
+                ref, dry_run = command.ref, command.dry_run
+                return await self._client.create(
+                    ref.resource, ref.key.namespace, command.body, dry_run=dry_run, seconds=seconds
+                )
+            case Delete():
+                return await self._delete(command, deadline)
+
+    async def _delete(self, command: Delete, deadline: float) -> Served | None:
+        served = await self._client.delete(
+            command.ref,
+            uid=command.uid,
+            resource_version=command.resource_version,
+            grace_seconds=command.grace_seconds,
+            propagation=command.propagation,
+            seconds=deadline - self._clock(),
+        )
+        if served is not None and len(served.raw) >= making_room.FULL_BYTES:
+            with contextlib.suppress(KubeError):  # it is deleted; who is to write its end may lack room for that
+                await self._client.apply(making_room.before(command), seconds=deadline - self._clock())
+        return served
+
+
+def traffic_of(command: ApiWrite) -> Traffic:
+    """Return the class of a write: the status of queues only informs people, all else moves something."""
+    if isinstance(command, Patch):
+        queue_status = command.subresource == "status" and command.ref.resource in (CLUSTER_QUEUE, LOCAL_QUEUE)
+        if queue_status or command.informs:
+            return Traffic.STATUS
+    return Traffic.TRANSITION
+
+
+def has_room_to_make(command: ApiWrite) -> bool:
+    """Say whether a write that is too large for its object is worth it that who wrote there before is forgotten.
+
+    Not for what only informs, and a deletion by its version would find another one.
+    """
+    if isinstance(command, Patch):
+        return not command.informs
+    return isinstance(command, Delete) and command.resource_version is None
+
+
+def intent_of(command: ApiWrite) -> Intent:
+    """Return what a second try of a write would mean when the first one may have happened."""
+    if isinstance(command, Delete):
+        return Intent.CONDITIONAL if command.uid else Intent.ONCE
+    if isinstance(command, Patch) and _carries_version(command):
+        return Intent.CONDITIONAL
+    return Intent.ONCE
+
+
+def _carries_version(patch: Patch) -> bool:
+    try:
+        body: Any = msgspec.json.decode(patch.body)
+    except UNREADABLE:
+        return False  # the server will say what is wrong with it
+    if patch.kind is not PatchKind.JSON:
+        metadata = body.get("metadata") if isinstance(body, dict) else None
+        return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
+    return isinstance(body, list) and any(
+        isinstance(step, dict) and step.get("op") == "test" and step.get("path") == "/metadata/resourceVersion"
+        for step in body
+    )
+
+
+def _failed(command: ApiWrite, error: KubeError, *, tried: int, maybe_done: bool) -> WriteFailed:
+    kind = WriteError.UNKNOWN if maybe_done else write_error(error)
+    tries = f" (after {tried} tries)" if tried > 1 else ""
+    return WriteFailed(write_id=command.write_id, error=kind, message=f"{command.ref}: {error}{tries}")
+
+
+def _not_sent(command: ApiWrite, why: str) -> WriteFailed:
+    """Answer for a write that certainly did not happen."""
+    return WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=f"{command.ref}: not sent: {why}")
+
+
+def _stopped(pending: _Pending) -> WriteFailed:
+    """Answer for a write that the end of the process interrupted, perhaps before it was sent."""
+    command = pending.command
+    if not pending.maybe_done:
+        return _not_sent(command, "the process is stopping")
+    message = f"{command.ref}: the process stopped during the write"
+    return WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=message)

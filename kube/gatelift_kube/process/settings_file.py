@@ -1,0 +1,263 @@
+"""A configuration file as both daemons read it: YAML with camelCase keys, the environment over it, checked once.
+
+A mistake is one line that names the path of the key, what is wrong, and the way out; never a stack trace.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings.exceptions import SettingsError
+
+from gatelift_kube.deciding.errors import SettingsFileError
+from gatelift_kube.values.numbers import whole
+
+T = TypeVar("T")
+
+NUMBER_CHARS_MAX = 64
+"""Longer than any number that a setting can be, in whatever base YAML has it."""
+FOUND_CHARS_MAX = 100
+"""Of a value that is wrong, in the line that says so."""
+
+
+ConfigError = SettingsFileError
+"""The configuration cannot be used; each line of the text names a path, the rule and the way out."""
+
+
+SECRETS = frozenset({"token"})
+"""Settings whose value is never shown, not even a wrong one: it may lack no more than a letter."""
+
+
+class Section(BaseModel):
+    """A part of the file: camelCase keys, unknown ones refused, frozen."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class EnvironmentSettings(BaseSettings):
+    """Settings that the environment may override key by key; subclasses set `env_prefix`. Nothing else is read."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file; read nothing else."""
+        del env_settings, dotenv_settings, file_secret_settings
+        return (_CamelEnvironment(settings_cls), init_settings)
+
+
+class _CamelEnvironment(EnvSettingsSource):
+    """The environment under the file's camelCase keys, so that the two merge key by key."""
+
+    def __call__(self) -> dict[str, Any]:
+        camel: dict[str, Any] = _camel_keys(super().__call__())
+        return camel
+
+
+def _camel_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
+    return value
+
+
+def read(path: Path | None) -> dict[str, Any]:
+    """Return the file's mapping, empty for no file. Raises ConfigError when it cannot be read as one."""
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not YAML; mend the syntax there") from error
+    return parsed(text, str(path))
+
+
+def parsed(text: str, where: str) -> dict[str, Any]:
+    """Return the mapping in a file's text, empty for none; `where` names the file in a ConfigError."""
+    try:
+        document = yaml.load(text, Loader=_OnceLoader) or {}  # noqa: S506  # a SafeLoader
+    except _TwiceError as error:
+        raise ConfigError(f"{where} line {error.line}: {error.key} is set twice; keep one of them") from error
+    except yaml.composer.ComposerError as error:
+        if "single document" not in str(error):
+            raise ConfigError(f"{where}: is not YAML; mend the syntax there") from error
+        raise ConfigError(f"{where}: holds more than one document; keep one, without a line '---' in it") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(f"{where}{line}: is not YAML; mend the syntax there") from error
+    except RecursionError as error:
+        raise ConfigError(f"{where}: is nested too deep for a configuration; mend the brackets there") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{where}: holds a {type(document).__name__}, a mapping of settings is needed")
+    return document
+
+
+def _cut(found: str | float) -> str:
+    """Return what was found as Python writes it, in one line that people read."""
+    text = repr(found)
+    return text if len(text) <= FOUND_CHARS_MAX else f"{text[:FOUND_CHARS_MAX]}... of {len(text)} characters"
+
+
+class _TwiceError(Exception):
+    """A key that stands twice in one mapping: YAML would take the last one in silence."""
+
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(key)
+        self.key = key
+        self.line = line
+
+
+class _OnceLoader(yaml.SafeLoader):
+    """Plain YAML, each key of a mapping once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping; _TwiceError for a key that was there already (`<<` may be)."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise _TwiceError(key.value, key.start_mark.line + 1)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def construct_short_number(self, node: yaml.ScalarNode) -> int | str:
+        """Return a whole number; the text of one that no setting can be: Python reads none above 4300 digits."""
+        return self.construct_yaml_int(node) if len(node.value) <= NUMBER_CHARS_MAX else str(node.value)
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        """Return what stands there: no setting is a date, and Python has no word for some of those that YAML knows."""
+        return str(node.value)
+
+
+_OnceLoader.add_constructor("tag:yaml.org,2002:int", _OnceLoader.construct_short_number)
+_OnceLoader.add_constructor("tag:yaml.org,2002:timestamp", _OnceLoader.construct_text)
+
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PORT_MAX = 65535
+_NAME_MAX = 253
+
+
+def address(value: str, *, host_needed: bool) -> str:
+    """Return a `host:port`; without `host_needed` the host may be left out. Raises ValueError, which says the form."""
+    host, colon, port = value.rpartition(":")
+    number = whole(port)
+    right = colon and number is not None and number <= _PORT_MAX
+    if not right or not (_HOST.fullmatch(host) if host else not host_needed):
+        raise ValueError(f"{value!r} is no address; write host:port")
+    return value
+
+
+def _object_name(value: str) -> str:
+    if len(value) > _NAME_MAX or not _SUBDOMAIN.fullmatch(value):
+        raise ValueError(f"{value!r} is no object name; use lower-case letters, digits, '-' and '.', at most 253")
+    return value
+
+
+def _namespace_name(value: str) -> str:
+    if not _NAMESPACE.fullmatch(value):
+        raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
+    return value
+
+
+ObjectName = Annotated[str, AfterValidator(_object_name)]
+"""A setting that names an object of the API server."""
+NamespaceName = Annotated[str, AfterValidator(_namespace_name)]
+"""A setting that names a namespace."""
+NamespaceNameOrNone = Annotated[str, AfterValidator(lambda value: value and _namespace_name(value))]
+"""A setting that names a namespace, or is empty where the process's own is meant."""
+
+
+def checked(make: Callable[[], T], environment_prefix: str) -> T:
+    """Return `make()`; its validation errors become one ConfigError with a line per problem."""
+    try:
+        return make()
+    except ValidationError as error:
+        # A section that only the environment sets is checked by itself: its path begins with its own name.
+        head = () if error.title == "Configuration" else (to_camel(error.title.lower()),)
+        lines = [
+            _line({**each, "loc": (*head, *map(_key, each["loc"]))}, environment_prefix) for each in error.errors()
+        ]
+        raise ConfigError("\n".join(lines)) from error
+    except SettingsError as error:
+        found = re.search(r'field "(\w+)"', str(error))
+        name = f"{environment_prefix}{found[1].upper() if found else '...'}"
+        raise ConfigError(f"{name}: is not JSON; set single values instead, as {name}__KEY=value") from error
+
+
+def _key(part: int | str) -> int | str:
+    """Return a part of a path as files spell it; of a default that does not go with another setting it is ours."""
+    return to_camel(part) if isinstance(part, str) and "_" in part else part
+
+
+def _rule(problem: Any) -> str:
+    """Return what has to be written, in our words for the mistakes that are made most."""
+    limits = problem.get("ctx") or {}
+    match problem["type"]:
+        case "literal_error" | "enum":
+            return f"must be {_EXPECTED.get(limits['expected'], limits['expected'])}"
+        case "greater_than_equal":
+            return f"must be at least {limits['ge']:g}"
+        case "greater_than":
+            return f"must be above {limits['gt']:g}"
+        case "less_than_equal":
+            return f"must be at most {limits['le']:g}"
+        case "less_than":
+            return f"must be below {limits['lt']:g}"
+        case "invalid_key":
+            return "a key has to be a text: mend its spelling, or put it in quotes"
+        case "too_short":
+            return f"must have at least {limits['min_length']} {'entry' if limits['min_length'] == 1 else 'entries'}"
+        case kind:
+            return _TYPES.get(kind.rpartition("_")[0], str(problem["msg"]).removeprefix("Value error, "))
+
+
+_EXPECTED = {"True": "true", "False": "false"}
+"""YAML's words for Python's."""
+
+_TYPES = {
+    "int": "must be a whole number",
+    "int_from": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be a text: put it in quotes",
+    "tuple": "must be a list: write each item on a line of its own after '- '",
+    "dict": "must be a mapping: write 'key: value' lines under it",
+    "model": "must be a mapping: write 'key: value' lines under it",
+    "model_attributes": "must be a mapping: write 'key: value' lines under it",
+}
+"""Rules by what pydantic calls the type that was wanted (its error types are `int_parsing`, `bool_type` and so on)."""
+
+
+def _line(problem: Any, environment_prefix: str) -> str:
+    path = ".".join(str(part) for part in problem["loc"] if part != "[key]") or "the file"
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: is no key of the configuration; remove it or mend its spelling"
+    if problem["type"] == "missing":
+        name = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in path)
+        return f"{path}: is required; set it in the file or as {environment_prefix}{name}"
+    text = _rule(problem)
+    found = problem["input"]
+    if isinstance(found, float) and found.is_integer():
+        found = math.trunc(found)
+    told = path in SECRETS or (isinstance(found, str | float) and repr(found) in text)
+    shown = f" (found {_cut(found)})" if isinstance(found, str | int | float) and not told else ""
+    return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown

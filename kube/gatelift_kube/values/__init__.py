@@ -1,0 +1,1 @@
+"""Numbers, texts, times and names of the Kubernetes API as plain values. Pure; nothing below it."""

@@ -1,0 +1,1 @@
+"""What travels between manager and agent: messages, keys, refusals, and what each of them may hold. Pure."""

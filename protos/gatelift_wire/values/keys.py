@@ -1,0 +1,62 @@
+"""Identity of what travels: placements and the origin labels on worker objects. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gatelift_wire.values import limits
+
+PROTOCOL_VERSION = 1
+PROTOCOL_VERSION_MIN = 1
+"""Both sides keep serving one older version; there is none before 1."""
+
+LABEL_ORIGIN = "gatelift.dev/origin"
+LABEL_WORKLOAD_UID = "gatelift.dev/workload-uid"
+LABEL_EPOCH = "gatelift.dev/epoch"
+LABEL_ACCEPT = "gatelift.dev/accept"
+ANNOTATION_EPOCH = "gatelift.dev/epoch"
+ANNOTATION_TERM = "gatelift.dev/term"
+ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
+ANNOTATION_CLUSTER = "gatelift.dev/cluster"
+LABEL_STOPPING = "gatelift.dev/stopping"
+"""On what is stopped: `<workload UID>.<epoch>`. A label, for nobody can fill those up: annotations of an object have
+256 KiB in all, and who has used them up would keep it from being stopped."""
+ANNOTATION_GIVEN = "gatelift.dev/given"
+"""On a worker's object: the mark with which the manager gave it to that cluster; inventories bring it back."""
+FINALIZER_REPORT = "gatelift.dev/report"
+
+
+def objects_digest(objects: Iterable[tuple[str, str]]) -> str:
+    """Return the digest by which an inventory names the objects of a placement: 16 hexadecimal digits.
+
+    `objects` are (name, UID), in any order; the UID is "" where it is not known.
+    """
+    digest = hashlib.sha256()
+    for name, uid in sorted(objects):
+        digest.update(f"{name}\n{uid}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+_UID = re.compile(rf"[A-Za-z0-9][-A-Za-z0-9_.]{{0,{limits.UID_MAX - 1}}}")
+
+
+def is_uid(text: str) -> bool:
+    """Say whether a text can be the UID of a Workload: they are given by API servers, and travel in labels."""
+    return _UID.fullmatch(text) is not None
+
+
+class PlacementKey(NamedTuple):
+    """One attempt of one workload: the Workload's UID and its epoch (1, 2, 3, ...; never repeats, never goes back).
+
+    The third part of a placement, the cluster, is the session's: a name inside a message never counts. A named tuple,
+    since it is the key of nearly every table at both ends: its hash and comparison take no Python code.
+    """
+
+    uid: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.uid}@{self.epoch}"
