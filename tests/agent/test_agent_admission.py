@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 import pytest
 
-from gatelift_agent.core import events
 from gatelift_agent.core.admission.backend import GRANTED, Request
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch, PatchKind, WriteError
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, POD, ObjectKey, ObjectRef

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core import events
+from gatelift_agent.core.values import events
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError, WriteFailed

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import early, events, observing
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core import early, observing
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.settings import Mode
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import KubeObject, ObjectGone, ObjectSeen

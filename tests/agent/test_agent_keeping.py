@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core import reports
-from gatelift_agent.core.settings import KeepFinished, Mode
+from gatelift_agent.core.values.settings import KeepFinished, Mode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from gatelift_agent.adapters.node_watch import NodeWatch, ThinCache
-from gatelift_agent.core import events
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.admission.node_room import NodeRoom, Room
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.node_room import NodeRoom, Room
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
 from gatelift_kube.values.resources import NODE, POD

@@ -12,7 +12,6 @@ import pytest
 from gatelift_agent.core import ownership
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
@@ -29,9 +28,10 @@ from gatelift_agent.core.placements import (
     Placement,
     State,
 )
-from gatelift_agent.core.settings import FlavorCapacity
-from gatelift_agent.core.templates import Templates
-from gatelift_agent.core.wakes import Wakes
+from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.templates import Templates
+from gatelift_agent.core.values.wakes import Wakes
 from gatelift_kinds import placed_mark
 from gatelift_kinds.kind import Placing
 from gatelift_kinds.markers import ADMISSION_GATE

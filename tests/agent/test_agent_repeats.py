@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import commands, events
-from gatelift_agent.core.asked import Asked, Purpose
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.asked import Asked, Purpose
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

@@ -11,7 +11,7 @@ import pytest
 from gatelift_agent.core import policy as policies
 from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.sanitise import sanitise
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.values.settings import Policy
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.values.refusals import Refusal

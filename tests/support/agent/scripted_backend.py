@@ -21,9 +21,9 @@ from gatelift_agent.core.admission.backend import (
     Request,
     Verdict,
 )
-from gatelift_agent.core.admission.node_room import Room
-from gatelift_agent.core.events import RoomSeen
-from gatelift_agent.core.settings import AgentSettings
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.node_room import Room
+from gatelift_agent.core.values.settings import AgentSettings
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteDone, WriteError
 from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey

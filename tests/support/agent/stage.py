@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import commands, events
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import Placement
-from gatelift_agent.core.settings import AgentSettings, Mode, Policy
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD, SERVICE_ACCOUNT, Resource

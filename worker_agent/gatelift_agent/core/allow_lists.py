@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from gatelift_agent.core import podspecs
 from gatelift_agent.core.podspecs import Json
-from gatelift_agent.core.settings import ANY, Policy
+from gatelift_agent.core.values.settings import ANY, Policy
 
 NODES_OWN = ("node-role.", "node.kubernetes.io/")
 """Keys of taints that keep pods from control planes, and from nodes in trouble: `*` does not cover them."""

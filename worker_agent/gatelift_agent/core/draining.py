@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import msgspec
 
 from gatelift_agent.core import condemned, doubts, graces, hidden, leftovers, orphans, ownership, retaking
-from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks, pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step

@@ -18,9 +18,9 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core import kept_state, records
-from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.kept_state import KeptState
 from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef

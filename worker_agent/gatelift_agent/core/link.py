@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import commands, containment, doubts, events, foreign, inventory, orders, rebuilding, reports
+from gatelift_agent.core import containment, doubts, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placements import STARTING
+from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.world import World
 from gatelift_wire.sessions import session
 from gatelift_wire.sessions.leases import Sealed

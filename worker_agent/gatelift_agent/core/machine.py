@@ -17,7 +17,6 @@ from gatelift_agent.core import (
     doubts,
     draining,
     early,
-    events,
     foreign,
     last_looks,
     observing,
@@ -28,11 +27,12 @@ from gatelift_agent.core import (
     rebuilding,
 )
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
-from gatelift_agent.core.asked import Asked, Purpose
-from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placements import ENDING, Placement
-from gatelift_agent.core.settings import AgentSettings, Mode
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
+from gatelift_agent.core.values.settings import AgentSettings, Mode
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node

@@ -20,10 +20,8 @@ from gatelift_agent.core import (
     progress,
     reports,
     retaking,
-    shapes,
 )
 from gatelift_agent.core.admission.backend import Judgement, Request
-from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
@@ -36,6 +34,8 @@ from gatelift_agent.core.placements import (
     State,
     Tracked,
 )
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.commands import InstallCertificate
 from gatelift_agent.core.world import World
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values import limits

@@ -11,7 +11,7 @@ from typing import Any
 from gatelift_agent.core import podspecs
 from gatelift_agent.core.allow_lists import denied, is_on, not_on
 from gatelift_agent.core.podspecs import Json
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.values.settings import Policy
 
 APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 """Prefix of the annotations by which a container's profile was named before Kubernetes 1.30, and still may be."""

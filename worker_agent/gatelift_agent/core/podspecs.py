@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import shapes
+from gatelift_agent.core.values import shapes
 from gatelift_kube.values.unreadable import UNREADABLE
 
 Json = dict[str, Any]

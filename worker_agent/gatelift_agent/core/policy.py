@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gatelift_agent.core import allow_lists, pod_security, podspecs, shapes
+from gatelift_agent.core import allow_lists, pod_security, podspecs
 from gatelift_agent.core.allow_lists import denied
 from gatelift_agent.core.podspecs import Json
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.settings import Policy
 from gatelift_kinds import job_selector
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.values.resources import JOB

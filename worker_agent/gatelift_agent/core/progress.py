@@ -28,11 +28,9 @@ from gatelift_agent.core import (
     relabelling,
     reports,
     sanitise,
-    shapes,
     starting,
 )
 from gatelift_agent.core.admission.backend import Answer
-from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placements import (
     ENDED,
@@ -49,7 +47,9 @@ from gatelift_agent.core.placements import (
     Tracked,
 )
 from gatelift_agent.core.podspecs import SpecError
-from gatelift_agent.core.shapes import ShapeError
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.shapes import ShapeError
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks
 from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part

@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core import ownership, starting
-from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import PatchKind
 

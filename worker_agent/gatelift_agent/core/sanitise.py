@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift_agent.core import allow_lists, podspecs
 from gatelift_agent.core.podspecs import Json
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.values.settings import Policy
 
 _SERVER_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _SERVER_TOLERATION_SECONDS = 300

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_agent.core import ownership, shapes
+from gatelift_agent.core import ownership
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
-from gatelift_agent.core.asked import Asked, Purpose, Writes
-from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
 from gatelift_agent.core.condemned import Condemned
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.failures import Failures
@@ -22,9 +20,12 @@ from gatelift_agent.core.nodes import Nodes
 from gatelift_agent.core.objects import Held, Objects
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import Placement, State, Tracked
-from gatelift_agent.core.settings import AgentSettings, Mode
-from gatelift_agent.core.templates import Templates
-from gatelift_agent.core.wakes import Wakes
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, ReadPods
+from gatelift_agent.core.values.settings import AgentSettings, Mode
+from gatelift_agent.core.values.templates import Templates
+from gatelift_agent.core.values.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector

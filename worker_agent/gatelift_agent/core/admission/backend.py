@@ -15,8 +15,8 @@ import enum
 from dataclasses import dataclass
 from typing import Protocol
 
-from gatelift_agent.core.commands import Note
-from gatelift_agent.core.events import RoomSeen
+from gatelift_agent.core.values.commands import Note
+from gatelift_agent.core.values.events import RoomSeen
 from gatelift_kube.deciding.writes import ApiWrite, EmitEvent, WriteDone, WriteFailed
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest

@@ -11,10 +11,10 @@ from dataclasses import replace
 from gatelift_agent.core.admission.backend import Answered, Backend, BackendCommand, Heard, Judgement, Request, Verdict
 from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.asked import Asked, Purpose
-from gatelift_agent.core.commands import Command
-from gatelift_agent.core.events import RoomSeen
-from gatelift_agent.core.settings import AgentSettings
+from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.commands import Command
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.settings import AgentSettings
 from gatelift_kinds import registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch, WriteDone, WriteFailed
 from gatelift_wire.values.keys import PlacementKey

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
-from gatelift_agent.core.admission.node_room import RESOURCES_MAX, Room
-from gatelift_agent.core.commands import Note
-from gatelift_agent.core.events import RoomSeen
+from gatelift_agent.core.values.commands import Note
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.node_room import RESOURCES_MAX, Room
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
-from gatelift_agent.core.events import RoomSeen
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_agent.core.admission.node_room import Room
+from gatelift_agent.core.values.node_room import Room
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_wire.values.messages import Frame
