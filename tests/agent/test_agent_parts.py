@@ -16,7 +16,7 @@ from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_agent.core.objects import Objects
-from gatelift_agent.core.placements import (
+from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
     FIRST_STATES,

@@ -16,7 +16,7 @@ import msgspec
 
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
 from gatelift_kube.deciding.errors import from_status, write_error

@@ -16,7 +16,7 @@ import msgspec
 from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
 from gatelift_agent.core import podspecs
-from gatelift_agent.core.placements import Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import KubeObject

@@ -18,7 +18,7 @@ from gatelift_kinds import pods
 from gatelift_kube.objects.core import Namespace
 
 if TYPE_CHECKING:
-    from gatelift_agent.core.placements import Placement
+    from gatelift_agent.core.placement.placements import Placement
     from gatelift_agent.core.world import World
 
 REASON = "WorkerNamespaceDeleted"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gatelift_agent.core.admission.backend import Heard
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.contained import Failure
 from gatelift_kube.deciding.writes import EmitEvent

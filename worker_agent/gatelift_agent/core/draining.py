@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import condemned, doubts, graces, hidden, leftovers, orphans, ownership, retaking
-from gatelift_agent.core.placements import Move, Placement, Tracked
+from gatelift_agent.core import condemned, doubts, hidden, leftovers, orphans, ownership, retaking
+from gatelift_agent.core.placement import graces
+from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.world import World

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import starting
-from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked

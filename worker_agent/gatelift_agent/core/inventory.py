@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core import containment
-from gatelift_agent.core.placements import Placement, State, Tracked
+from gatelift_agent.core.placement.placements import Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.kind import Kind
 from gatelift_wire.values.inventory import InventoryEntry

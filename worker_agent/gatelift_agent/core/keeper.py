@@ -19,7 +19,7 @@ import msgspec
 
 from gatelift_agent.core import kept_state, records
 from gatelift_agent.core.kept_state import KeptState
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap

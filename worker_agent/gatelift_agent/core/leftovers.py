@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from gatelift_agent.core import condemned, reports
-from gatelift_agent.core.placements import ENDED, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.placement.placements import ENDED, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.pod_trouble import NAMESPACE_GOES
 from gatelift_kube.deciding.writes import WriteError, WriteFailed

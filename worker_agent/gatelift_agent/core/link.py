@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift_agent.core import containment, doubts, foreign, inventory, orders, rebuilding, reports
-from gatelift_agent.core.placements import STARTING
+from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.world import World
 from gatelift_wire.sessions import session

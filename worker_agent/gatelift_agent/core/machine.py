@@ -28,7 +28,7 @@ from gatelift_agent.core import (
 )
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.link import Link
-from gatelift_agent.core.placements import ENDING, Placement
+from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.asked import Asked, Purpose
 from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift_agent.core import foreign, ownership
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Ownership
-from gatelift_agent.core.placements import (
+from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
     SUPERSEDED,

@@ -22,7 +22,7 @@ from gatelift_agent.core import (
     retaking,
 )
 from gatelift_agent.core.admission.backend import Judgement, Request
-from gatelift_agent.core.placements import (
+from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
     LIVE,

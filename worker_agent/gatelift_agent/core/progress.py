@@ -17,7 +17,6 @@ from gatelift_agent.core import (
     doubts,
     draining,
     edits,
-    graces,
     hidden,
     holds,
     kept,
@@ -32,7 +31,8 @@ from gatelift_agent.core import (
 )
 from gatelift_agent.core.admission.backend import Answer
 from gatelift_agent.core.ownership import Ownership
-from gatelift_agent.core.placements import (
+from gatelift_agent.core.placement import graces
+from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
     HELD_BACK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_kinds import registry
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core import ownership, starting
-from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import PatchKind

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gatelift_agent.core import orphans, troubles
-from gatelift_agent.core.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kube.deciding.writes import KubeObject

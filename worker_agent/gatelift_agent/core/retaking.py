@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift_agent.core import doubts, orphans, ownership
 from gatelift_agent.core.objects import Held
-from gatelift_agent.core.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.patches import stop_marked

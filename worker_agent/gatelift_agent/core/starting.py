@@ -7,7 +7,7 @@ be put back.
 
 from __future__ import annotations
 
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.world import World
 from gatelift_wire.values.messages import Applied
 

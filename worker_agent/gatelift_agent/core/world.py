@@ -13,13 +13,13 @@ from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
 from gatelift_agent.core.condemned import Condemned
 from gatelift_agent.core.epochs import EpochMemory
-from gatelift_agent.core.failures import Failures
 from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import Nodes
 from gatelift_agent.core.objects import Held, Objects
 from gatelift_agent.core.ownership import Maker
-from gatelift_agent.core.placements import Placement, State, Tracked
+from gatelift_agent.core.placement.failures import Failures
+from gatelift_agent.core.placement.placements import Placement, State, Tracked
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, ReadPods

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_kube.objects.core import Pod
 
 
