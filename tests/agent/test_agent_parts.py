@@ -9,13 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import ownership
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
-from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
-from gatelift_agent.core.objects import Objects
 from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
@@ -32,6 +29,9 @@ from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_agent.core.values.templates import Templates
 from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
+from gatelift_agent.core.watched.objects import Objects
 from gatelift_kinds import placed_mark
 from gatelift_kinds.kind import Placing
 from gatelift_kinds.markers import ADMISSION_GATE

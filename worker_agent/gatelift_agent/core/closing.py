@@ -8,10 +8,11 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core import condemned, containment, draining, kept, leftovers, observing, ownership, reports
-from gatelift_agent.core.objects import Held
+from gatelift_agent.core import condemned, containment, draining, kept, leftovers, observing, reports
 from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.objects import Held
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kube.deciding.writes import PatchKind

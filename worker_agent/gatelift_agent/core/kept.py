@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift_agent.core import reports
-from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.watched.objects import Held
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod

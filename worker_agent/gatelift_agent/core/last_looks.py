@@ -7,9 +7,10 @@ that go with the namespace.
 
 from __future__ import annotations
 
-from gatelift_agent.core import containment, doubts, observing, ownership, rebuilding
+from gatelift_agent.core import containment, doubts, observing, rebuilding
 from gatelift_agent.core.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
+from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Namespace, Pod

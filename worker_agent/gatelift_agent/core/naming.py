@@ -7,10 +7,11 @@ follows from the objects that are kept, as at the start.
 
 from __future__ import annotations
 
-from gatelift_agent.core import orphans, ownership, rebuilding
-from gatelift_agent.core.objects import Held
-from gatelift_agent.core.ownership import Ownership
+from gatelift_agent.core import orphans, rebuilding
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.objects import Held
+from gatelift_agent.core.watched.ownership import Ownership
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind

@@ -6,9 +6,7 @@ labels without a placement, and objects that vanish (P10: whose containers may r
 
 from __future__ import annotations
 
-from gatelift_agent.core import foreign, ownership
-from gatelift_agent.core.objects import Held, ref_of
-from gatelift_agent.core.ownership import Ownership
+from gatelift_agent.core import foreign
 from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
@@ -20,6 +18,9 @@ from gatelift_agent.core.placement.placements import (
     State,
     Tracked,
 )
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.objects import Held, ref_of
+from gatelift_agent.core.watched.ownership import Ownership
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
 from gatelift_kube.deciding.writes import KubeObject

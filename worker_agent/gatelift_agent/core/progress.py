@@ -22,7 +22,6 @@ from gatelift_agent.core import (
     kept,
     leftovers,
     orphans,
-    ownership,
     policy,
     relabelling,
     reports,
@@ -30,7 +29,6 @@ from gatelift_agent.core import (
     starting,
 )
 from gatelift_agent.core.admission.backend import Answer
-from gatelift_agent.core.ownership import Ownership
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import (
     ENDED,
@@ -50,6 +48,8 @@ from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.values.shapes import ShapeError
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.ownership import Ownership
 from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks
 from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part

@@ -8,16 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_agent.core import ownership
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
 from gatelift_agent.core.condemned import Condemned
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
-from gatelift_agent.core.nodes import Nodes
-from gatelift_agent.core.objects import Held, Objects
-from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, State, Tracked
 from gatelift_agent.core.values import shapes
@@ -26,6 +22,10 @@ from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, Re
 from gatelift_agent.core.values.settings import AgentSettings, Mode
 from gatelift_agent.core.values.templates import Templates
 from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.nodes import Nodes
+from gatelift_agent.core.watched.objects import Held, Objects
+from gatelift_agent.core.watched.ownership import Maker
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gatelift_agent.core import ownership
-from gatelift_agent.core.ownership import Maker
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.ownership import Maker
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
