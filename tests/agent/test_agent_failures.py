@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import records
+from gatelift_agent.core.memory import records
 from gatelift_agent.core.placement import failures
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_kube.objects.core import Pod

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import keeper as keeping
-from gatelift_agent.core import kept_state, records
+from gatelift_agent.core.memory import keeper as keeping
+from gatelift_agent.core.memory import kept_state, records
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.values.asked import Writes
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError

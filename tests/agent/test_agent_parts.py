@@ -11,8 +11,8 @@ import pytest
 
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.leadership import Leadership
+from gatelift_agent.core.memory.epochs import EpochMemory
 from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,

@@ -7,8 +7,8 @@ from typing import Any
 
 from gatelift_agent.adapters.kubernetes import LOCAL, NAMESPACED
 from gatelift_agent.adapters.leadership import settle_seconds
-from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, KeepFinished, Mode, Policy
 from gatelift_agent.core.watched import ownership

@@ -18,7 +18,7 @@ from tenacity import stop_never
 
 from gatelift_agent.adapters.health import HealthWatch
 from gatelift_agent.adapters.node_watch import RUNNING, NodeWatch, ThinCache
-from gatelift_agent.core.keeper import LABEL as STATE_LABEL
+from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values.commands import ReadNamespace, ReadPods
 from gatelift_agent.core.values.events import (
     Event,

@@ -11,9 +11,9 @@ from typing import Any
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
 from gatelift_agent.core.condemned import Condemned
-from gatelift_agent.core.epochs import EpochMemory
-from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
+from gatelift_agent.core.memory.epochs import EpochMemory
+from gatelift_agent.core.memory.keeper import Keeper
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, State, Tracked
 from gatelift_agent.core.values import shapes

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import kept_state, records
-from gatelift_agent.core.kept_state import KeptState
+from gatelift_agent.core.memory import kept_state, records
+from gatelift_agent.core.memory.kept_state import KeptState
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
