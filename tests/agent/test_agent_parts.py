@@ -11,7 +11,6 @@ import pytest
 
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.memory.epochs import EpochMemory
 from gatelift_agent.core.placement.placements import (
     ENDED,
@@ -25,6 +24,7 @@ from gatelift_agent.core.placement.placements import (
     Placement,
     State,
 )
+from gatelift_agent.core.state.leadership import Leadership
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_agent.core.values.templates import Templates

@@ -8,12 +8,13 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core import condemned, containment, draining, kept, leftovers, observing, reports
+from gatelift_agent.core import draining, kept, leftovers, observing, reports
 from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.state import condemned, containment
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
-from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_wire.values.messages import Stopped

@@ -12,8 +12,8 @@ when every node was heard of after its grace and a margin (counted from the star
 from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import job_pods, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import condemned, doubts, hidden, leftovers, orphans, retaking
+from gatelift_agent.core import doubts, hidden, leftovers, orphans, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.state import condemned
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks, pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step
 from gatelift_kube.deciding.writes import PatchKind

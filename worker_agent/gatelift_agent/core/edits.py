@@ -13,8 +13,8 @@ import msgspec
 
 from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
-from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta

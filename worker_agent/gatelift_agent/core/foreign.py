@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.values.resources import JOB

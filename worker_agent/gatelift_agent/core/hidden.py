@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 

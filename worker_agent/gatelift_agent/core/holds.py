@@ -6,7 +6,7 @@ A hold uses no epoch up: nothing was promised but time. It ends by commit, withd
 from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import Move, Placement, State
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_kinds import registry
 from gatelift_wire.values.messages import Offer
 

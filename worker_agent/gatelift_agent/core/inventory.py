@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from gatelift_agent.core import containment
 from gatelift_agent.core.placement.placements import Placement, State, Tracked
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import ANNOTATION_GIVEN, objects_digest

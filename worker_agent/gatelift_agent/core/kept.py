@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from gatelift_agent.core import reports
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched.objects import Held
-from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef

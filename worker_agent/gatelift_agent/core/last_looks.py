@@ -7,11 +7,12 @@ that go with the namespace.
 
 from __future__ import annotations
 
-from gatelift_agent.core import containment, doubts, observing, rebuilding
-from gatelift_agent.core.condemned import SETTLE_SECONDS, Condemned
+from gatelift_agent.core import doubts, observing, rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import NAMESPACE, POD, ObjectKey, ObjectRef

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from gatelift_agent.core import naming
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_kinds import registry
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Commit

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import msgspec
 
-from gatelift_agent.core import condemned, reports
+from gatelift_agent.core import reports
 from gatelift_agent.core.placement.placements import ENDED, Ending, EndingKind, Placement, Tracked
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state import condemned
+from gatelift_agent.core.state.world import World
 from gatelift_kinds.pod_trouble import NAMESPACE_GOES
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_wire.values.keys import FINALIZER_REPORT

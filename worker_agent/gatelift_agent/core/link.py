@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import containment, doubts, foreign, inventory, orders, rebuilding, reports
+from gatelift_agent.core import doubts, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placement.placements import STARTING
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.world import World
 from gatelift_wire.sessions import session
 from gatelift_wire.sessions.leases import Sealed
 from gatelift_wire.sessions.session_agent import AgentSession

@@ -12,8 +12,6 @@ who knows all that exists.
 from __future__ import annotations
 
 from gatelift_agent.core import (
-    condemned,
-    containment,
     doubts,
     draining,
     early,
@@ -29,11 +27,12 @@ from gatelift_agent.core import (
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placement.placements import ENDING, Placement
+from gatelift_agent.core.state import condemned, containment
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.asked import Asked, Purpose
 from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.values.settings import AgentSettings, Mode
-from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_kinds import job_pods, pod_trouble
 from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed

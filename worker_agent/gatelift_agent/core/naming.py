@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from gatelift_agent.core import orphans, rebuilding
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind
 from gatelift_kube.values.resources import ObjectKey, ObjectRef

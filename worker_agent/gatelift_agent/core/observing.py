@@ -18,10 +18,10 @@ from gatelift_agent.core.placement.placements import (
     State,
     Tracked,
 )
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod

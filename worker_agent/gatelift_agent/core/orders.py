@@ -8,19 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import (
-    containment,
-    edits,
-    holds,
-    kept,
-    late_lifts,
-    naming,
-    observing,
-    policy,
-    progress,
-    reports,
-    retaking,
-)
+from gatelift_agent.core import edits, holds, kept, late_lifts, naming, observing, policy, progress, reports, retaking
 from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.placement.placements import (
     ENDED,
@@ -34,9 +22,10 @@ from gatelift_agent.core.placement.placements import (
     State,
     Tracked,
 )
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.commands import InstallCertificate
-from gatelift_agent.core.world import World
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values import limits
 from gatelift_wire.values.keys import PlacementKey

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Hidden, Placement, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import ref_of
 from gatelift_agent.core.watched.ownership import Maker
-from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.deciding.writes import EmitEvent

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gatelift_agent.core import allowances, edits, hidden, leftovers, missing_pods, observing, progress
 from gatelift_agent.core.placement.placements import ENDING, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Asked, Purpose
 from gatelift_agent.core.watched.objects import ref_of
-from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.versions import is_last
 from gatelift_kube.values.resources import POD

@@ -13,7 +13,6 @@ import msgspec
 from gatelift_agent.core import (
     allowances,
     closing,
-    condemned,
     doubts,
     draining,
     edits,
@@ -45,12 +44,13 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.podspecs import SpecError
+from gatelift_agent.core.state import condemned
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.values.shapes import ShapeError
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_agent.core.world import World
 from gatelift_kinds import own_marks
 from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part
 from gatelift_wire.values.messages import Applied, GatesLifted

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import containment, doubts, early, kept, observing, orphans, reports
+from gatelift_agent.core import doubts, early, kept, observing, orphans, reports
 from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_agent.core.watched.ownership import Maker
-from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.objects.core import Pod

@@ -12,9 +12,9 @@ import msgspec
 
 from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.world import World
 from gatelift_kube.deciding.writes import PatchKind
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from gatelift_agent.core import doubts, orphans
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
-from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.patches import stop_marked
 from gatelift_kube.values.resources import ObjectKey, ObjectRef

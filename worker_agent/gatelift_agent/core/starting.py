@@ -8,7 +8,7 @@ be put back.
 from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import Placement
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_wire.values.messages import Applied
 
 WORD_SECONDS = 30.0

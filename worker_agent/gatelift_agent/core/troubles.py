@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from gatelift_agent.core import missing_pods
 from gatelift_agent.core.placement.placements import Placement, Tracked
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_kinds import markers, pod_trouble
 from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.objects.core import Pod

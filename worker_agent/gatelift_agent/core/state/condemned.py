@@ -19,7 +19,7 @@ from gatelift_kube.objects.core import Namespace
 
 if TYPE_CHECKING:
     from gatelift_agent.core.placement.placements import Placement
-    from gatelift_agent.core.world import World
+    from gatelift_agent.core.state.world import World
 
 REASON = "WorkerNamespaceDeleted"
 """Of the eviction, and of what is told of a stop that waits."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
-from gatelift_agent.core.condemned import Condemned
-from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.memory.epochs import EpochMemory
 from gatelift_agent.core.memory.keeper import Keeper
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, State, Tracked
+from gatelift_agent.core.state.condemned import Condemned
+from gatelift_agent.core.state.leadership import Leadership
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
 from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, ReadPods

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gatelift_agent.core.admission.backend import Heard
 from gatelift_agent.core.placement.placements import Placement
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
 from gatelift_kube.deciding.contained import Failure
 from gatelift_kube.deciding.writes import EmitEvent
 from gatelift_kube.values.resources import ObjectRef
