@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from gatelift_agent.config import PolicySection
-from gatelift_agent.core import policy as policies
-from gatelift_agent.core.sanitise import sanitise
+from gatelift_agent.core.refusing import policy as policies
+from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import POD

@@ -15,9 +15,9 @@ import msgspec
 
 from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
-from gatelift_agent.core import podspecs
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, Tracked
-from gatelift_agent.core.podspecs import SpecError
+from gatelift_agent.core.refusing import podspecs
+from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.state.world import World
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, PodSpec

@@ -13,7 +13,7 @@ import msgspec
 from gatelift_agent.core import doubts, hidden, leftovers, orphans, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
-from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
+from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_kinds.patches import add_to_map, stop_marked

@@ -20,13 +20,13 @@ from gatelift_agent.core import (
     observing,
     orders,
     outcomes,
-    policy,
     progress,
     rebuilding,
 )
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placement.placements import ENDING, Placement
+from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.state import condemned, containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events

@@ -10,8 +10,8 @@ Neighbours: `troubles` calls, `outcomes` brings the answer.
 
 from __future__ import annotations
 
-from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
+from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 from gatelift_kinds import job_pods, pod_trouble
 from gatelift_kinds.pod_trouble import Trouble

@@ -21,11 +21,8 @@ from gatelift_agent.core import (
     kept,
     leftovers,
     orphans,
-    policy,
     relabelling,
     reports,
-    sanitise,
-    starting,
 )
 from gatelift_agent.core.admission.backend import Answer
 from gatelift_agent.core.placement import graces
@@ -43,7 +40,8 @@ from gatelift_agent.core.placement.placements import (
     State,
     Tracked,
 )
-from gatelift_agent.core.podspecs import SpecError
+from gatelift_agent.core.refusing import policy, sanitise, starting
+from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes

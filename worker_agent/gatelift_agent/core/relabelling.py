@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import starting
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gatelift_agent.core import allow_lists, pod_security, podspecs
-from gatelift_agent.core.allow_lists import denied
-from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.refusing import allow_lists, pod_security, podspecs
+from gatelift_agent.core.refusing.allow_lists import denied
+from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.settings import Policy
 from gatelift_kinds import job_selector

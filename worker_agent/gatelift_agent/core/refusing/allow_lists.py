@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gatelift_agent.core import podspecs
-from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.refusing import podspecs
+from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import ANY, Policy
 
 NODES_OWN = ("node-role.", "node.kubernetes.io/")

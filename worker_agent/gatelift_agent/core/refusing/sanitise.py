@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import allow_lists, podspecs
-from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.refusing import allow_lists, podspecs
+from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import Policy
 
 _SERVER_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})

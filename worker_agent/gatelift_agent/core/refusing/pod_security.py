@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gatelift_agent.core import podspecs
-from gatelift_agent.core.allow_lists import denied, is_on, not_on
-from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.refusing import podspecs
+from gatelift_agent.core.refusing.allow_lists import denied, is_on, not_on
+from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import Policy
 
 APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
