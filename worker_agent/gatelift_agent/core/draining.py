@@ -10,10 +10,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import doubts, hidden, leftovers, orphans, retaking
+from gatelift_agent.core import leftovers, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.refusing.podspecs import Json
+from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose

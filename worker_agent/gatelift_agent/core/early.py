@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatelift_agent.core import observing
+from gatelift_agent.core.seeing import observing
 from gatelift_agent.core.state.world import World
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.versions import is_older

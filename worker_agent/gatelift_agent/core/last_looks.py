@@ -7,8 +7,9 @@ that go with the namespace.
 
 from __future__ import annotations
 
-from gatelift_agent.core import doubts, observing, rebuilding
+from gatelift_agent.core import rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
+from gatelift_agent.core.seeing import doubts, observing
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.state.world import World

@@ -11,22 +11,12 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import (
-    doubts,
-    draining,
-    early,
-    foreign,
-    last_looks,
-    observing,
-    orders,
-    outcomes,
-    progress,
-    rebuilding,
-)
+from gatelift_agent.core import draining, early, last_looks, orders, outcomes, progress, rebuilding
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.refusing import policy
+from gatelift_agent.core.seeing import doubts, foreign, observing
 from gatelift_agent.core.state import condemned, containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events

@@ -7,8 +7,9 @@ follows from the objects that are kept, as at the start.
 
 from __future__ import annotations
 
-from gatelift_agent.core import orphans, rebuilding
+from gatelift_agent.core import rebuilding
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held

@@ -8,8 +8,8 @@ lease is needed; it only keeps what runs from being taken for what was never the
 
 from __future__ import annotations
 
-from gatelift_agent.core import doubts, orphans
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held

@@ -6,7 +6,6 @@ labels without a placement, and objects that vanish (P10: whose containers may r
 
 from __future__ import annotations
 
-from gatelift_agent.core import foreign
 from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
@@ -18,6 +17,7 @@ from gatelift_agent.core.placement.placements import (
     State,
     Tracked,
 )
+from gatelift_agent.core.seeing import foreign
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
