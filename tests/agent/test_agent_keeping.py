@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import reports
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.values.settings import KeepFinished, Mode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gatelift_agent.core.troubles import TROUBLE_SECONDS
+from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
 from gatelift_agent.core.values.settings import Mode
 from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kube.deciding.writes import Patch

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import reports
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state import world
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import FlavorCapacity

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import reports
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kube.objects.batch import Job

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import msgspec
 
-from gatelift_agent.core import reports
 from gatelift_agent.core.placement.placements import ENDED, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.pod_trouble import NAMESPACE_GOES

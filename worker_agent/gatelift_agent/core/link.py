@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import inventory, orders, rebuilding, reports
+from gatelift_agent.core import inventory, orders, rebuilding
 from gatelift_agent.core.placement.placements import STARTING
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World

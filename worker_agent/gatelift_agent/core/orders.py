@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import edits, holds, kept, late_lifts, naming, progress, reports, retaking
+from gatelift_agent.core import edits, holds, kept, late_lifts, naming, progress, retaking
 from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.placement.placements import (
     ENDED,
@@ -23,6 +23,7 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.refusing import policy
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World

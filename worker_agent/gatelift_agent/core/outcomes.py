@@ -6,8 +6,9 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import allowances, edits, leftovers, missing_pods, progress
+from gatelift_agent.core import allowances, edits, leftovers, progress
 from gatelift_agent.core.placement.placements import ENDING, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.seeing import hidden, observing
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Asked, Purpose

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import allowances, closing, draining, edits, holds, kept, leftovers, relabelling, reports
+from gatelift_agent.core import allowances, closing, draining, edits, holds, kept, leftovers, relabelling
 from gatelift_agent.core.admission.backend import Answer
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import (
@@ -29,6 +29,7 @@ from gatelift_agent.core.placement.placements import (
 )
 from gatelift_agent.core.refusing import policy, sanitise, starting
 from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import early, kept, reports
+from gatelift_agent.core import early, kept
 from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, observing, orphans
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gatelift_agent.core import troubles
 from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.reporting import troubles
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
 from gatelift_kinds import pod_trouble, pods

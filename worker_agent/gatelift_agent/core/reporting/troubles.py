@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import missing_pods
 from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.state.world import World
 from gatelift_kinds import markers, pod_trouble
 from gatelift_kinds.pod_trouble import Trouble
