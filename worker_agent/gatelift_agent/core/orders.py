@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import edits, holds, kept, late_lifts, naming, progress, retaking
+from gatelift_agent.core import holds, kept, late_lifts, naming, progress, retaking
 from gatelift_agent.core.admission.backend import Judgement, Request
+from gatelift_agent.core.changes import edits
 from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import allowances, closing, draining, edits, holds, kept, leftovers, relabelling
+from gatelift_agent.core import closing, draining, holds, kept, leftovers
 from gatelift_agent.core.admission.backend import Answer
+from gatelift_agent.core.changes import allowances, edits, relabelling
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import (
     ENDED,
