@@ -13,7 +13,7 @@ import pytest
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
 from gatelift.core.state.core import Core
-from gatelift_agent.core import draining
+from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.seeing import orphans

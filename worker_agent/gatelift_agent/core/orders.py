@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import holds, kept, late_lifts, naming, progress, retaking
+from gatelift_agent.core import holds, late_lifts, naming, progress
 from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.changes import edits
+from gatelift_agent.core.leaving import kept, retaking
 from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,

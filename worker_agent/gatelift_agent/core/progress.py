@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import closing, draining, holds, kept, leftovers
+from gatelift_agent.core import holds
 from gatelift_agent.core.admission.backend import Answer
 from gatelift_agent.core.changes import allowances, edits, relabelling
+from gatelift_agent.core.leaving import closing, draining, kept, leftovers
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import (
     ENDED,

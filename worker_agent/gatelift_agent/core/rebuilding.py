@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import early, kept
+from gatelift_agent.core import early
+from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, observing, orphans

@@ -8,7 +8,7 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, kept, leftovers
+from gatelift_agent.core.leaving import draining, kept, leftovers
 from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import leftovers, retaking
+from gatelift_agent.core.leaving import leftovers, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.refusing.podspecs import Json
