@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import rebuilding
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.contained import Contained

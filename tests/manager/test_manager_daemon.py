@@ -27,7 +27,7 @@ from gatelift.core.state.recovery_values import (
     Told,
     Word,
 )
-from gatelift_agent.core import rebuilding
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.state.world import World
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import ClusterConfig, from_kubeconfig

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import inventory, orders, rebuilding
+from gatelift_agent.core import inventory, orders
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign

@@ -7,7 +7,7 @@ follows from the objects that are kept, as at the start.
 
 from __future__ import annotations
 
-from gatelift_agent.core import rebuilding
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World

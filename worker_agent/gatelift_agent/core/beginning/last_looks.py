@@ -7,7 +7,7 @@ that go with the namespace.
 
 from __future__ import annotations
 
-from gatelift_agent.core import rebuilding
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
 from gatelift_agent.core.seeing import doubts, observing
 from gatelift_agent.core.state import containment

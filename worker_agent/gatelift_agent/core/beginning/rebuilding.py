@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import early
+from gatelift_agent.core.beginning import early
 from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.reporting import reports
