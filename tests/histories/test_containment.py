@@ -9,7 +9,8 @@ import pytest
 
 from gatelift.core.conclusions import held, reports
 from gatelift.core.works import deciding, intake, reconcile
-from gatelift_agent.core import orders, progress
+from gatelift_agent.core import orders
+from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import State
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained

@@ -11,8 +11,9 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import orders, outcomes, progress
+from gatelift_agent.core import orders
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
+from gatelift_agent.core.advancing import outcomes, progress
 from gatelift_agent.core.beginning import early, last_looks, rebuilding
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.link import Link

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import holds, late_lifts, naming, progress
+from gatelift_agent.core import late_lifts, naming
 from gatelift_agent.core.admission.backend import Judgement, Request
+from gatelift_agent.core.advancing import holds, progress
 from gatelift_agent.core.changes import edits
 from gatelift_agent.core.leaving import kept, retaking
 from gatelift_agent.core.placement.placements import (

@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import progress
+from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
 from gatelift_agent.core.placement.placements import ENDING, Ending, EndingKind, Placement, Tracked

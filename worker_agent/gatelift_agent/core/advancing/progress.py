@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import holds
 from gatelift_agent.core.admission.backend import Answer
+from gatelift_agent.core.advancing import holds
 from gatelift_agent.core.changes import allowances, edits, relabelling
 from gatelift_agent.core.leaving import closing, draining, kept, leftovers
 from gatelift_agent.core.placement import graces
