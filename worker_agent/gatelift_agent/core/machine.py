@@ -11,15 +11,15 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import orders
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.advancing import outcomes, progress
 from gatelift_agent.core.beginning import early, last_looks, rebuilding
 from gatelift_agent.core.leaving import draining
-from gatelift_agent.core.link import Link
 from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.seeing import doubts, foreign, observing
+from gatelift_agent.core.session import orders
+from gatelift_agent.core.session.link import Link
 from gatelift_agent.core.state import condemned, containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events

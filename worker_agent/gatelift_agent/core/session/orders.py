@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import late_lifts, naming
 from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.advancing import holds, progress
 from gatelift_agent.core.changes import edits
@@ -28,6 +27,7 @@ from gatelift_agent.core.placement.placements import (
 from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
+from gatelift_agent.core.session import late_lifts, naming
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes

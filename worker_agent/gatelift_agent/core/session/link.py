@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import inventory, orders
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign
+from gatelift_agent.core.session import inventory, orders
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import commands, events

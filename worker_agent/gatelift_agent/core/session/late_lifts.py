@@ -15,8 +15,8 @@ record says, admitted and charged, and nobody has asked for its end: it is taken
 
 from __future__ import annotations
 
-from gatelift_agent.core import naming
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.session import naming
 from gatelift_agent.core.state.world import World
 from gatelift_kinds import registry
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
