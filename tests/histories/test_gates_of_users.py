@@ -14,18 +14,18 @@ from support.sim.history import History
 GATE = "example.com/g"
 
 
-def placed() -> tuple[History, str]:
-    """Return a pod with a gate of its user's own that is placed on a worker, and where."""
+def placed(queue: str = "travels") -> tuple[History, str]:
+    """Return a pod with a gate of its user's own that is placed on a worker, or at home, and where."""
     history = History(shown=False)
     document = a_pod("one").asking(cpu="500m").gated_by(GATE).document()
     document["metadata"]["namespace"] = TEAM
-    document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "travels"
+    document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
     del document["status"]
     history.home.create(POD, document)
     history.until("it is placed", lambda: history.shows("one", "Admitted"))
     history.passes(10.0)
     assert history.containers("one") == 0, "its user's gate holds it"
-    return history, (history.workload("one") or {})["status"]["clusterName"]
+    return history, (history.workload("one") or {})["status"].get("clusterName", "local")
 
 
 def take_it_off(history: History) -> None:
@@ -80,8 +80,9 @@ def said(history: History) -> list[tuple[str, str]]:
     ]
 
 
-def test_is_45_at_home_a_placed_pod_says_for_which_gate_it_waits_until_it_runs() -> None:
-    history, cluster = placed()
+@pytest.mark.parametrize("queue", ["travels", "stays"])
+def test_is_45_a_placed_pod_says_at_home_for_which_gate_it_waits_until_it_runs(queue: str) -> None:
+    history, cluster = placed(queue)
     history.passes(30.0)
     text = f'Pod one on cluster "{cluster}": waits for scheduling gate "{GATE}" to be taken off'
     assert said(history) == [(GATED, text), (GATED, text)]
