@@ -19,9 +19,9 @@ from bench.fake_worker import FakeWorker
 from gatelift_agent.adapters.identity_store import Identity
 from gatelift_agent.adapters.manager_client import ManagerClient
 from gatelift_agent.adapters.targets import Target
-from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import AgentSettings, FlavorCapacity
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import AgentSettings, FlavorCapacity
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.process.clock import boottime
 from gatelift_kube.process.machine_loop import MachineLoop

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import commands, events
+from gatelift_agent.core.values import commands, events
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import (
     ApiWrite,

@@ -20,8 +20,8 @@ import uvloop
 from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
 from bench.generator import workload_of
 from gatelift.core.records import record
-from gatelift_agent.core.sanitise import sanitise
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.refusing.sanitise import sanitise
+from gatelift_agent.core.values.settings import Policy
 from gatelift_kinds.kind import Part, Placing, Priority
 from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.pod import PodKind

@@ -36,6 +36,7 @@ class House:
 HOUSES = (
     House("gatelift_admission", "admission/gatelift_admission", imports_max=90),
     House("gatelift.core", "manager/gatelift/core", imports_max=60),
+    House("gatelift_agent.core", "worker_agent/gatelift_agent/core", imports_max=72),
 )
 
 

@@ -1,7 +1,7 @@
 """What failed first in a pod, as its status says: for people who ask why the work failed. Pure.
 
 Nothing is decided by it. A status that cannot be read, or a name that is none, tells nothing. Neighbours: the agent
-keeps it until the end is told (`gatelift_agent.core.failures`).
+keeps it until the end is told (`gatelift_agent.core.placement.failures`).
 """
 
 from __future__ import annotations

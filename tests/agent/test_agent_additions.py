@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import JOB, POD

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core.allowances import ANNOTATION_GRANTED, GRANTED_BYTES_MAX, SAMPLE_SECONDS
+from gatelift_agent.core.changes.allowances import ANNOTATION_GRANTED, GRANTED_BYTES_MAX, SAMPLE_SECONDS
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatelift_agent.core import shapes
-from gatelift_agent.core.podspecs import SpecError, read
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.refusing.podspecs import SpecError, read
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_kinds import registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteError, WriteFailed
 from gatelift_kube.decoding import decoding

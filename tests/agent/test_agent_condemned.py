@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import commands, events, ownership
-from gatelift_agent.core.condemned import REASON, SETTLE_SECONDS
+from gatelift_agent.core.state.condemned import REASON, SETTLE_SECONDS
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.watched import ownership
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen
 from gatelift_kube.objects.core import Namespace, Pod

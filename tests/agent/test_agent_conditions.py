@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core import events
-from gatelift_agent.core.world import World
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_kube.values.resources import CONFIG_MAP, NODE, POD

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gatelift_agent import config as configuration
-from gatelift_agent.core.settings import FlavorCapacity, KeepFinished
+from gatelift_agent.core.values.settings import FlavorCapacity, KeepFinished
 from gatelift_wire.values import tokens
 
 TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")

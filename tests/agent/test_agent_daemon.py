@@ -22,7 +22,7 @@ from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.adapters import leadership
 from gatelift_agent.app import Agent
 from gatelift_agent.config import Configuration
-from gatelift_agent.core.events import LeadershipGained
+from gatelift_agent.core.values.events import LeadershipGained
 from gatelift_agent.local_agent import start_local_agent
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.config import ClusterConfig, from_kubeconfig

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import early, events, observing
-from gatelift_agent.core.settings import Mode
-from gatelift_agent.core.world import World
+from gatelift_agent.core.beginning import early
+from gatelift_agent.core.seeing import observing
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import KubeObject, ObjectGone, ObjectSeen
 from gatelift_kube.values.resources import JOB, POD, Resource

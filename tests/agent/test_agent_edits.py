@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core.starting import WORD_SECONDS
+from gatelift_agent.core.refusing.starting import WORD_SECONDS
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core import events
-from gatelift_agent.core.placements import IllegalMoveError, State
+from gatelift_agent.core.placement.placements import IllegalMoveError, State
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteError
 from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_sandbox.embedded.drafts import Deletion

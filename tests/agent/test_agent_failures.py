@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import failures, records
-from gatelift_agent.core.failures import Failures
+from gatelift_agent.core.memory import records
+from gatelift_agent.core.placement import failures
+from gatelift_agent.core.placement.failures import Failures
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

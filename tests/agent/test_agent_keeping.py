@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import reports
-from gatelift_agent.core.settings import KeepFinished, Mode
+from gatelift_agent.core.reporting import reports
+from gatelift_agent.core.values.settings import KeepFinished, Mode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
@@ -141,7 +141,7 @@ def test_is_46_its_end_tells_for_how_long_it_stays() -> None:
 def test_is_46_what_is_kept_takes_no_room_and_stands_in_no_inventory() -> None:
     stage = kept_job()
     world = stage.machine.world
-    assert all(not entry.used for entry in world.quota.entries())
+    assert all(not entry.used for entry in world.admission.entries())
     assert listed(stage) == []
     assert there(stage) == ["j", "j-0", "j-1"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import keeper as keeping
-from gatelift_agent.core import kept_state, records
-from gatelift_agent.core.asked import Writes
-from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.memory import keeper as keeping
+from gatelift_agent.core.memory import kept_state, records
+from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.values.asked import Writes
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.objects.meta import ObjectMeta

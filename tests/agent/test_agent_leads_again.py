@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import events
-from gatelift_agent.core.keeper import STATE_NAME
+from gatelift_agent.core.memory.keeper import STATE_NAME
+from gatelift_agent.core.values import events
 from gatelift_kube.values.resources import CONFIG_MAP
 from support.agent.stage import Stage
 

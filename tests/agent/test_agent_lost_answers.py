@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.writes import Delete, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

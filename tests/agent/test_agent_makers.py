@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.writes import Delete, Patch
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

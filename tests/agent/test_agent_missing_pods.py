@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.missing_pods import AGAIN_SECONDS, MISSING_SECONDS
-from gatelift_agent.core.settings import Mode
-from gatelift_agent.core.troubles import TROUBLE_SECONDS
+from gatelift_agent.core.reporting.missing_pods import AGAIN_SECONDS, MISSING_SECONDS
+from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

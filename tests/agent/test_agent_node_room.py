@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from gatelift_agent.adapters.node_watch import NodeWatch, ThinCache
-from gatelift_agent.core import events
+from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.admission.node_room import NodeRoom, Room
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.node_room import NodeRoom, Room
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
 from gatelift_kube.values.resources import NODE, POD
@@ -64,6 +65,10 @@ def _quota(room: Room) -> NodeQuota:
     return quota
 
 
+def _request(key: PlacementKey, pod_sets: tuple[m.PodSetRequest, ...]) -> Request:
+    return Request(key=key, namespace="n", name="p", pod_sets=pod_sets)
+
+
 def _asks(cpu: int, count: int = 1, **more: int) -> tuple[m.PodSetRequest, ...]:
     requests = (("cpu", cpu), *more.items())
     flavors = tuple((name, "default") for name, _ in requests)
@@ -86,8 +91,10 @@ def _asks(cpu: int, count: int = 1, **more: int) -> tuple[m.PodSetRequest, ...]:
 def test_is_50_a_node_that_takes_no_pod_has_no_room(spec: dict[str, Any]) -> None:
     room = _room(_pod("a"), nodes=(_node(), _node("n2", **spec)))
     assert (dict(room.whole)["cpu"], room.nodes) == (4000, 2)
-    assert _quota(room).judge(FIRST, _asks(3001)).refusal is Refusal.QUOTA_BUSY
-    assert _quota(_room(nodes=(_node("n2", **spec),))).judge(FIRST, _asks(1)).refusal is Refusal.QUOTA_NEVER_FITS
+    assert _quota(room).judge(_request(FIRST, _asks(3001))).refusal is Refusal.QUOTA_BUSY
+    assert (
+        _quota(_room(nodes=(_node("n2", **spec),))).judge(_request(FIRST, _asks(1))).refusal is Refusal.QUOTA_NEVER_FITS
+    )
 
 
 def test_is_50_a_taint_that_a_workload_may_tolerate_leaves_a_node_in() -> None:
@@ -122,10 +129,10 @@ def test_is_50_a_heartbeat_changes_no_sum() -> None:
 
 def test_is_50_what_runs_on_the_nodes_is_not_offered_again() -> None:
     quota = _quota(_room(_pod("daemon", "3")))
-    verdict = quota.judge(FIRST, _asks(1500))
+    verdict = quota.judge(_request(FIRST, _asks(1500)))
     assert verdict.refusal is Refusal.QUOTA_BUSY
     assert verdict.text == "cpu: 1500 asked for, 1000 of 4000 free on the nodes; wait"
-    assert quota.judge(FIRST, _asks(1000)).refusal is None
+    assert quota.judge(_request(FIRST, _asks(1000))).refusal is None
 
 
 @pytest.mark.parametrize(
@@ -138,43 +145,46 @@ def test_is_50_what_runs_on_the_nodes_is_not_offered_again() -> None:
     ids=["more-than-all", "more-than-a-node", "none"],
 )
 def test_is_50_what_no_node_can_run_is_refused_for_good(asked: tuple[m.PodSetRequest, ...], text: str) -> None:
-    verdict = _quota(_room(nodes=(_node(), _node("n2")))).judge(FIRST, asked)
+    verdict = _quota(_room(nodes=(_node(), _node("n2")))).judge(_request(FIRST, asked))
     assert verdict.refusal is Refusal.QUOTA_NEVER_FITS
     assert verdict.text.startswith(text)
 
 
 def test_is_50_a_hold_takes_room_before_any_pod_is_on_a_node_and_its_pods_take_none_besides() -> None:
     quota = _quota(_room())
-    quota.charge(FIRST, _asks(3000))
-    assert quota.judge(SECOND, _asks(2000)).refusal is Refusal.QUOTA_BUSY
+    quota.ask(_request(FIRST, _asks(3000)), 0.0)
+    assert quota.judge(_request(SECOND, _asks(2000))).refusal is Refusal.QUOTA_BUSY
     quota.take(_room(_pod("ours", "3", origin=ORIGIN)))
-    assert quota.judge(SECOND, _asks(1000)).refusal is None
+    assert quota.judge(_request(SECOND, _asks(1000))).refusal is None
     assert {each.resource: each.used for each in quota.entries()}["cpu"] == 3000
     quota.release(FIRST)
-    assert quota.judge(SECOND, _asks(4000)).refusal is None
+    assert quota.judge(_request(SECOND, _asks(4000))).refusal is None
 
 
 def test_is_50_pods_of_another_management_cluster_take_room() -> None:
-    assert _quota(_room(_pod("theirs", "3", origin="other"))).judge(FIRST, _asks(2000)).refusal is Refusal.QUOTA_BUSY
+    assert (
+        _quota(_room(_pod("theirs", "3", origin="other"))).judge(_request(FIRST, _asks(2000))).refusal
+        is Refusal.QUOTA_BUSY
+    )
 
 
 def test_is_50_ours_on_a_cordoned_node_takes_nothing_from_the_others() -> None:
     ours = _pod("ours", "3", node="n2", origin=ORIGIN)
     quota = _quota(_room(ours, nodes=(_node(), _node("n2", unschedulable=True))))
-    quota.charge(FIRST, _asks(3000))
-    assert quota.judge(SECOND, _asks(4000)).refusal is None
+    quota.ask(_request(FIRST, _asks(3000)), 0.0)
+    assert quota.judge(_request(SECOND, _asks(4000))).refusal is None
 
 
 def test_is_50_what_is_held_is_promised_whatever_others_start_meanwhile() -> None:
     quota = _quota(_room())
-    quota.charge(FIRST, _asks(3000))
+    quota.ask(_request(FIRST, _asks(3000)), 0.0)
     quota.take(_room(_pod("other", "4")))
-    assert quota.judge(FIRST, _asks(3000)).refusal is None
-    assert quota.judge(FIRST, _asks(3001)).refusal is Refusal.QUOTA_BUSY
+    assert quota.judge(_request(FIRST, _asks(3000))).refusal is None
+    assert quota.judge(_request(FIRST, _asks(3001))).refusal is Refusal.QUOTA_BUSY
 
 
 def test_is_50_before_the_nodes_are_listed_nothing_new_is_taken() -> None:
-    assert NodeQuota(lambda: ORIGIN).judge(FIRST, _asks(1)).refusal is Refusal.QUOTA_BUSY
+    assert NodeQuota(lambda: ORIGIN).judge(_request(FIRST, _asks(1))).refusal is Refusal.QUOTA_BUSY
 
 
 @pytest.mark.parametrize("room", [Room(), Room(problem="pods: forbidden")], ids=["no-node", "refused"])
@@ -184,7 +194,7 @@ def test_is_50_without_a_node_to_be_seen_everything_fits_and_a_line_says_so(room
     assert "everything fits" in said
     assert room.problem in said
     assert quota.take(room) == ""
-    assert quota.judge(FIRST, _asks(10**9)).refusal is None
+    assert quota.judge(_request(FIRST, _asks(10**9))).refusal is None
     assert quota.entries() == ()
     assert "1 nodes have" in quota.take(_room())
 

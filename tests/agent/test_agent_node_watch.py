@@ -7,8 +7,8 @@ from typing import Any
 
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.adapters.node_watch import RUNNING
-from gatelift_agent.core.admission.node_room import Room
-from gatelift_agent.core.events import Event, RoomSeen
+from gatelift_agent.core.values.events import Event, RoomSeen
+from gatelift_agent.core.values.node_room import Room
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.budget import budget

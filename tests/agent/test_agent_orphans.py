@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatelift_agent.core.orphans import COLLECT_SECONDS, TAKEN_OFF
-from gatelift_agent.core.placements import Hidden
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.placement.placements import Hidden
+from gatelift_agent.core.seeing.orphans import COLLECT_SECONDS, TAKEN_OFF
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.writes import Delete, EmitEvent, WriteError
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD

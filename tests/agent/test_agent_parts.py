@@ -9,14 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import ownership
+from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.asked import Asked, Purpose, Writes
-from gatelift_agent.core.epochs import EpochMemory
-from gatelift_agent.core.leadership import Leadership
-from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
-from gatelift_agent.core.objects import Objects
-from gatelift_agent.core.placements import (
+from gatelift_agent.core.memory.epochs import EpochMemory
+from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
     FIRST_STATES,
@@ -28,9 +24,14 @@ from gatelift_agent.core.placements import (
     Placement,
     State,
 )
-from gatelift_agent.core.settings import FlavorCapacity
-from gatelift_agent.core.templates import Templates
-from gatelift_agent.core.wakes import Wakes
+from gatelift_agent.core.state.leadership import Leadership
+from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.templates import Templates
+from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
+from gatelift_agent.core.watched.objects import Objects
 from gatelift_kinds import placed_mark
 from gatelift_kinds.kind import Placing
 from gatelift_kinds.markers import ADMISSION_GATE
@@ -394,6 +395,10 @@ def _asks(cpu: int, flavor: str = "default", resource: str = "cpu") -> tuple[Pod
     return (PodSetRequest(name="main", count=1, requests=((resource, cpu),), flavors=((resource, flavor),)),)
 
 
+def _request(key: PlacementKey, pod_sets: tuple[PodSetRequest, ...]) -> Request:
+    return Request(key=key, namespace="n", name="p", pod_sets=pod_sets)
+
+
 def _quota() -> Quota:
     return Quota([FlavorCapacity(flavor="default", resource="cpu", nominal=1000)])
 
@@ -401,27 +406,27 @@ def _quota() -> Quota:
 def test_without_capacity_everything_fits() -> None:
     quota = Quota([])
     assert not quota.limited
-    assert quota.judge(KEY, _asks(10**9)).refusal is None
+    assert quota.judge(_request(KEY, _asks(10**9))).refusal is None
     assert quota.entries() == ()
 
 
 def test_what_fits_is_held_and_what_does_not_is_told_apart() -> None:
     quota = _quota()
-    assert quota.judge(KEY, _asks(600)).cost == 0.6
-    quota.charge(KEY, _asks(600))
+    assert quota.judge(_request(KEY, _asks(600))).cost == 0.6
+    quota.ask(_request(KEY, _asks(600)), 0.0)
     other = PlacementKey("w-2", 1)
-    busy = quota.judge(other, _asks(600))
+    busy = quota.judge(_request(other, _asks(600)))
     assert busy.refusal is Refusal.QUOTA_BUSY
     assert "400 of 1000 free" in busy.text
-    assert quota.judge(other, _asks(1001)).refusal is Refusal.QUOTA_NEVER_FITS
-    assert quota.judge(other, _asks(1, flavor="spot")).refusal is Refusal.QUOTA_NEVER_FITS
-    assert quota.judge(KEY, _asks(1000)).refusal is None, "what it holds already does not count against it"
+    assert quota.judge(_request(other, _asks(1001))).refusal is Refusal.QUOTA_NEVER_FITS
+    assert quota.judge(_request(other, _asks(1, flavor="spot"))).refusal is Refusal.QUOTA_NEVER_FITS
+    assert quota.judge(_request(KEY, _asks(1000))).refusal is None, "what it holds already does not count against it"
 
 
 def test_room_is_given_back_once() -> None:
     quota = _quota()
-    quota.charge(KEY, _asks(600))
-    quota.charge(KEY, _asks(700))
+    quota.ask(_request(KEY, _asks(600)), 0.0)
+    quota.ask(_request(KEY, _asks(700)), 0.0)
     [entry] = quota.entries()
     assert (entry.used, entry.largest_fit) == (700, 300)
     quota.release(KEY)
@@ -434,11 +439,11 @@ def test_a_resource_without_flavor_is_not_under_quota() -> None:
     request = (
         PodSetRequest(name="main", count=1, requests=(("memory", 5), ("cpu", 1000)), flavors=(("cpu", "default"),)),
     )
-    assert quota.judge(KEY, request).refusal is None
+    assert quota.judge(_request(KEY, request)).refusal is None
 
 
 def test_work_that_was_there_before_is_charged_even_above_the_nominal_amount() -> None:
     quota = _quota()
-    quota.charge(KEY, _asks(1500))
+    quota.ask(_request(KEY, _asks(1500)), 0.0)
     assert quota.entries()[0].largest_fit == 0
-    assert quota.judge(PlacementKey("w-2", 1), _asks(1)).refusal is Refusal.QUOTA_BUSY
+    assert quota.judge(_request(PlacementKey("w-2", 1), _asks(1))).refusal is Refusal.QUOTA_BUSY

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gatelift_agent.core.settings import Mode
-from gatelift_agent.core.troubles import TROUBLE_SECONDS
+from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.values.resources import POD

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from gatelift_agent.config import PolicySection
-from gatelift_agent.core import policy as policies
-from gatelift_agent.core.sanitise import sanitise
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.refusing import policy as policies
+from gatelift_agent.core.refusing.sanitise import sanitise
+from gatelift_agent.core.values.settings import Policy
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placement.placements import Placement
 from gatelift_kube.deciding.writes import (
     ApiWrite,
     Create,

@@ -14,8 +14,15 @@ import structlog
 
 from gatelift_agent.adapters import kubernetes
 from gatelift_agent.adapters.kubernetes import WorkerApi
-from gatelift_agent.core.commands import ReadNamespace, ReadPods
-from gatelift_agent.core.events import Event, NamespaceNotRead, NamespaceRead, NamespaceSynced, PodsNotRead, PodsRead
+from gatelift_agent.core.values.commands import ReadNamespace, ReadPods
+from gatelift_agent.core.values.events import (
+    Event,
+    NamespaceNotRead,
+    NamespaceRead,
+    NamespaceSynced,
+    PodsNotRead,
+    PodsRead,
+)
 from gatelift_kube.api import reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector

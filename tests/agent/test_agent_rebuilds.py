@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import doubts, orphans, rebuilding
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.seeing import doubts, orphans
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m

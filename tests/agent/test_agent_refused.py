@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core import commands, events
+from gatelift_agent.core.values import commands, events
 from gatelift_wire.sessions import session as wire
 from gatelift_wire.values.refusals import CloseReason
 from support.agent.stage import Stage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.asked import Purpose
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.settings import Mode
 from gatelift_kube.deciding.writes import ApiWrite, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

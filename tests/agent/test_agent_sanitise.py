@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import policy as policies
-from gatelift_agent.core.podspecs import SpecError
-from gatelift_agent.core.sanitise import sanitise
-from gatelift_agent.core.settings import Policy
+from gatelift_agent.core.refusing import policy as policies
+from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.refusing.sanitise import sanitise
+from gatelift_agent.core.values.settings import Policy
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.values.refusals import Refusal

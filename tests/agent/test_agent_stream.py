@@ -16,7 +16,7 @@ from gatelift_agent.adapters.enrolment import EnrolmentError
 from gatelift_agent.adapters.identity_store import Identity
 from gatelift_agent.adapters.manager_client import ManagerClient
 from gatelift_agent.adapters.targets import Target
-from gatelift_agent.core import events
+from gatelift_agent.core.values import events
 from gatelift_wire.values.messages import Frame, Hello, Welcome
 from gatelift_wire.values.refusals import CloseReason
 from support.until import until

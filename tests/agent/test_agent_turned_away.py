@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import events
 from gatelift_agent.core.machine import STAND_DOWN_SECONDS
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, Create, Delete, WriteError
 from gatelift_kube.values.resources import CONFIG_MAP, POD
 from gatelift_wire.values.limits import LEASE_SECONDS

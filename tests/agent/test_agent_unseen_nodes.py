@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core.nodes import OUT_OF_SERVICE, Nodes
+from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_kube.deciding.writes import Delete, Patch
 from gatelift_kube.objects.core import Node, NodeSpec, Taint
 from gatelift_kube.objects.meta import ObjectMeta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_agent.core import commands, events
+from gatelift_agent.core.values import commands, events
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_wire.values import messages as m

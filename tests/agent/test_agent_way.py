@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core import commands, events, reports, world
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.reporting import reports
+from gatelift_agent.core.state import world
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta

@@ -8,7 +8,7 @@ import msgspec
 from bench.fake_worker import FakeWorker
 from bench.memory import placed_pod
 
-from gatelift_agent.core import events
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.writes import (
     Create,
     Delete,

@@ -9,8 +9,10 @@ import pytest
 
 from gatelift.core.conclusions import held, reports
 from gatelift.core.works import deciding, intake, reconcile
-from gatelift_agent.core import orders, progress, rebuilding
-from gatelift_agent.core.placements import State
+from gatelift_agent.core.advancing import progress
+from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.placement.placements import State
+from gatelift_agent.core.session import orders
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_wire.values.messages import Commit, Offer, Stop

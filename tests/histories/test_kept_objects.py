@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.settings import KeepFinished
+from gatelift_agent.core.values.settings import KeepFinished
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD
 from support.sim.cluster import TEAM
 from support.sim.history import History

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core.keeper import STATE_NAME
+from gatelift_agent.core.memory.keeper import STATE_NAME
 from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, POD
 from support.sim.cluster import ACCEPT, SYSTEM, TEAM

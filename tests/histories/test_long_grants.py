@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift.config import Configuration
-from gatelift_agent.core.events import StreamClosed
+from gatelift_agent.core.values.events import StreamClosed
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from support.manager.builders import a_pod
 from support.sim import manager as sim_manager

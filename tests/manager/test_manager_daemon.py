@@ -27,8 +27,8 @@ from gatelift.core.state.recovery_values import (
     Told,
     Word,
 )
-from gatelift_agent.core import rebuilding
-from gatelift_agent.core.world import World
+from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.state.world import World
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.deciding.election import counter_of, tenures_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.works import reconcile
-from gatelift_agent.core import progress
+from gatelift_agent.core.advancing import progress
 from gatelift_wire.values import messages
 from support.fuzz import agent, many
 from support.fuzz.many import CORES, lived, marks

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core.works import owners
-from gatelift_agent.core import edits
+from gatelift_agent.core.changes import edits
 from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.attribution import QUEUE

@@ -13,9 +13,11 @@ import pytest
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
 from gatelift.core.state.core import Core
-from gatelift_agent.core import draining, orphans, starting
-from gatelift_agent.core.placements import Placement
-from gatelift_agent.core.world import World
+from gatelift_agent.core.leaving import draining
+from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.seeing import orphans
+from gatelift_agent.core.state.world import World
 from support.sim.truth import TruthError
 from support.sim.world import PLANS, SIEGE, Plan, SimWorld
 

@@ -34,8 +34,8 @@ from gatelift_agent.adapters.manager_client import ManagerClient
 from gatelift_agent.adapters.metrics import Metrics
 from gatelift_agent.adapters.targets import Target
 from gatelift_agent.config import Configuration
-from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.values import commands, events
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.api.client import Client

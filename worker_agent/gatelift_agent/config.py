@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift_admission.values import amounts
-from gatelift_agent.core import settings as core
+from gatelift_agent.core.values import settings as core
 from gatelift_kube.deciding.election import ElectionTimes
 from gatelift_kube.process.settings_file import (
     ConfigError,

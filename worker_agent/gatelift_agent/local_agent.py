@@ -10,9 +10,9 @@ import structlog
 
 from gatelift_agent.adapters import leadership
 from gatelift_agent.adapters.kubernetes import LOCAL, WorkerApi
-from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import AgentSettings, Mode, Policy
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gatelift_agent.core import events
+from gatelift_agent.core.values import events
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m

@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import commands, events
+from gatelift_agent.core.admission.desk import MakeBackend, quota_of
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.placements import Placement
-from gatelift_agent.core.settings import AgentSettings, Mode, Policy
+from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD, SERVICE_ACCOUNT, Resource
@@ -51,8 +52,16 @@ from support.agent.watches import Watches
 class Stage(Watches):
     """One cluster, one agent, one manager."""
 
-    def __init__(self, *, mode: Mode = Mode.REMOTE, policy: Policy | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        mode: Mode = Mode.REMOTE,
+        policy: Policy | None = None,
+        backend: MakeBackend = quota_of,
+        **settings: Any,
+    ) -> None:
         super().__init__()
+        self._backend = backend
         self.now = START
         self.origin = ORIGIN
         self.store = Store(Ids())
@@ -284,9 +293,9 @@ class Stage(Watches):
 
     def _new_machine(self) -> Machine:
         self.process += 1
-        return Machine(
-            AgentSettings(mode=self.mode, instance=f"agent-{self.process}", policy=self._policy, **self._settings)
-        )
+        named = f"agent-{self.process}"
+        settings = AgentSettings(mode=self.mode, instance=named, policy=self._policy, **self._settings)
+        return Machine(settings, backend=self._backend)
 
     def _perform(self, command: commands.Command) -> None:
         self.performed += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core import commands, events
+from gatelift_agent.core.values import commands, events
 from gatelift_kube.deciding.writes import ApiWrite
 from gatelift_kube.decoding import decoding
 from gatelift_kube.values.resources import NAMESPACE, POD, Resource

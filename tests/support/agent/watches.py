@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift_agent.core import events, ownership
-from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.watched import ownership
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core.settings import KeepFinished
+from gatelift_agent.core.values.settings import KeepFinished
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.errors import UndecodableError
 from gatelift_kube.decoding.decoding import STRUCTS

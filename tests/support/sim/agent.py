@@ -7,10 +7,11 @@ from typing import Any
 
 from gatelift_agent.adapters.kubernetes import LOCAL, NAMESPACED
 from gatelift_agent.adapters.leadership import settle_seconds
-from gatelift_agent.core import commands, events, ownership
-from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import AgentSettings, KeepFinished, Mode, Policy
+from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
+from gatelift_agent.core.values import commands, events
+from gatelift_agent.core.values.settings import AgentSettings, KeepFinished, Mode, Policy
+from gatelift_agent.core.watched import ownership
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import msgspec
 
-from gatelift_agent.core.settings import KeepFinished
+from gatelift_agent.core.values.settings import KeepFinished
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.manager.builders import a_job
 from support.sim.agent import SimAgent

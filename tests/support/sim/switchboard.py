@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.api import events as manager_events
-from gatelift_agent.core import events as agent_events
+from gatelift_agent.core.values import events as agent_events
 from gatelift_wire.values.inventory import InventoryChunk, InventoryRequest
 from gatelift_wire.values.messages import (
     Bid,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gatelift_agent.core.events import ApiHealthChanged, Event
+from gatelift_agent.core.values.events import ApiHealthChanged, Event
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ApiError, BusyError, KubeError
 from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed

@@ -18,9 +18,9 @@ from tenacity import stop_never
 
 from gatelift_agent.adapters.health import HealthWatch
 from gatelift_agent.adapters.node_watch import RUNNING, NodeWatch, ThinCache
-from gatelift_agent.core import ownership
-from gatelift_agent.core.commands import ReadNamespace, ReadPods
-from gatelift_agent.core.events import (
+from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
+from gatelift_agent.core.values.commands import ReadNamespace, ReadPods
+from gatelift_agent.core.values.events import (
     Event,
     NamespaceNotRead,
     NamespaceRead,
@@ -28,7 +28,7 @@ from gatelift_agent.core.events import (
     PodsNotRead,
     PodsRead,
 )
-from gatelift_agent.core.keeper import LABEL as STATE_LABEL
+from gatelift_agent.core.watched import ownership
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError

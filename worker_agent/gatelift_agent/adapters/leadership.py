@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
+from gatelift_agent.core.values.events import Event, LeadershipExtended, LeadershipGained
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.election import ElectionTimes, LeadStanding
 from gatelift_kube.deciding.errors import KubeError

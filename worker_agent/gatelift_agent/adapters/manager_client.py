@@ -16,7 +16,7 @@ import structlog
 from gatelift_agent.adapters.enrolment import EnrolmentError
 from gatelift_agent.adapters.identity_store import Identity, IdentityStoreError
 from gatelift_agent.adapters.targets import Target
-from gatelift_agent.core.events import Event, FrameArrived, FrameViolated, StreamClosed, StreamOpened
+from gatelift_agent.core.values.events import Event, FrameArrived, FrameViolated, StreamClosed, StreamOpened
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
 from gatelift_wire.streams.frame_writer import FrameWriter

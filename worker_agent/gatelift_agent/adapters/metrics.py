@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gatelift_agent.core.commands import Command, Note, SendFrame
-from gatelift_agent.core.events import Event
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.placements import State
+from gatelift_agent.core.placement.placements import State
+from gatelift_agent.core.values.commands import Command, Note, SendFrame
+from gatelift_agent.core.values.events import Event
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteFailed
 from gatelift_wire.values.messages import GatesLifted
 

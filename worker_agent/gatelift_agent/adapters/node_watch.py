@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from gatelift_agent.core.admission.node_room import NodeRoom, Room
-from gatelift_agent.core.events import RoomSeen
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.node_room import NodeRoom, Room
 from gatelift_kube.api.client import Selection
 from gatelift_kube.deciding.cache import Cache, Change
 from gatelift_kube.deciding.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced

@@ -11,29 +11,21 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import (
-    condemned,
-    containment,
-    doubts,
-    draining,
-    early,
-    events,
-    foreign,
-    last_looks,
-    observing,
-    orders,
-    outcomes,
-    policy,
-    progress,
-    rebuilding,
-)
-from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.asked import Asked, Purpose
-from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
-from gatelift_agent.core.link import Link
-from gatelift_agent.core.placements import ENDING, Placement
-from gatelift_agent.core.settings import AgentSettings, Mode
-from gatelift_agent.core.world import World
+from gatelift_agent.core.admission.desk import MakeBackend, quota_of
+from gatelift_agent.core.advancing import outcomes, progress
+from gatelift_agent.core.beginning import early, last_looks, rebuilding
+from gatelift_agent.core.leaving import draining
+from gatelift_agent.core.placement.placements import ENDING, Placement
+from gatelift_agent.core.refusing import policy
+from gatelift_agent.core.seeing import doubts, foreign, observing
+from gatelift_agent.core.session import orders
+from gatelift_agent.core.session.link import Link
+from gatelift_agent.core.state import condemned, containment
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
+from gatelift_agent.core.values.settings import AgentSettings, Mode
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
@@ -61,9 +53,11 @@ LOOKS_PER_EVENT = 2000
 class Machine:
     """Deterministic: the same events at the same times give the same commands."""
 
-    def __init__(self, settings: AgentSettings, *, jitter: float = 0.0) -> None:
+    def __init__(self, settings: AgentSettings, *, jitter: float = 0.0, backend: MakeBackend = quota_of) -> None:
+        """`backend`: makes what decides whether there is room here (`admission`)."""
         self._settings = settings
-        self._world = World(settings)
+        self._backend = backend
+        self._world = World(settings, backend)
         self._link = Link(self._world, jitter=jitter)
         self._synced: set[Resource] = set()
         self._watched: tuple[str, ...] = ()
@@ -96,6 +90,7 @@ class Machine:
         self._link.tick(now)
         self._look(now)
         last_looks.ask(self._world, now)
+        containment.release_again(self._world, now)
         if self._world.namespace_left:
             self._world.namespace_left = False
             self._namespaces_changed()
@@ -159,7 +154,7 @@ class Machine:
             case events.LeadershipLost():
                 self._lose(now)
             case events.ApiHealthChanged() | events.RoomSeen():
-                self._cluster_changed(event)
+                self._cluster_changed(event, now)
             case events.PodsRead() | events.PodsNotRead() | events.NamespaceRead() | events.NamespaceNotRead():
                 self._read(event, now)
             case events.CertificateDue(request=request):
@@ -248,6 +243,8 @@ class Machine:
                 world.keeper.failed(asked.name, event.error, now)
                 world.note("warning", f"ConfigMap {asked.name}: {event.message}; it is tried again")
             world.look_at_all()
+        elif asked.purpose is Purpose.ROOM:
+            containment.hear(world, lambda: world.admission.answered(asked, event), asked.key, now)
         elif isinstance(event, WriteDone):
             outcomes.done(world, asked, event, now)
         else:
@@ -297,15 +294,11 @@ class Machine:
             case events.NamespaceNotRead():
                 last_looks.namespace_read(self._world, asked.name, None, now)
 
-    def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen) -> None:
-        world = self._world
+    def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen, now: float) -> None:
         if isinstance(event, events.ApiHealthChanged):
             self._api_changed(event)
-        elif isinstance(world.quota, NodeQuota):
-            said = world.quota.take(event.room)
-            if said:
-                world.note("info" if event.room.nodes else "warning", said)
-            world.capacity_changed = True
+        else:
+            containment.hear(self._world, lambda: self._world.admission.room_seen(event), None, now)
 
     def _api_changed(self, event: events.ApiHealthChanged) -> None:
         api = self._world.api
@@ -326,7 +319,7 @@ class Machine:
         if not was_leading:
             return
         self._link.drop(CloseReason.NOT_LEADER, "this replica of the agent does not lead any more", now)
-        world = World(self._settings)
+        world = World(self._settings, self._backend)
         world.epochs, world.api, world.commands = old.epochs, old.api, old.commands
         world.writes = old.writes.next_generation()
         world.standing.origin, world.standing.away_since = "", now
@@ -456,7 +449,7 @@ class Machine:
             world.capacity_changed = False
             self._capacity_at = now + CAPACITY_SECONDS
             capacity = Capacity(
-                entries=world.quota.entries(),
+                entries=containment.capacity(world, self._capacity_said, now),
                 namespaces=self._accepting(),
                 foreign=foreign.known(world),
                 unheard=world.unheard,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from gatelift_agent.core import commands
+from gatelift_agent.core.values import commands
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch
 from gatelift_wire.values.messages import Frame
 

@@ -1,1 +1,1 @@
-"""Remote admission: what has to agree before gates are lifted. Backends compose; each answers offers and releases."""
+"""Remote admission: what has to agree before anything is let go. A backend judges, is asked, grants or refuses."""

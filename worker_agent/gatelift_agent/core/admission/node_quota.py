@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gatelift_agent.core.admission.node_room import RESOURCES_MAX, Room
-from gatelift_agent.core.admission.quota import Verdict
+from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
+from gatelift_agent.core.values.commands import Note
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.node_room import RESOURCES_MAX, Room
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -47,35 +49,49 @@ class NodeQuota:
         why = room.problem or "no node is seen"
         return f"capacity: {why}; everything fits until nodes and pods are seen, or capacity is listed"
 
-    def judge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> Verdict:
+    def judge(self, request: Request) -> Judgement:
         """Say whether the request fits. What it holds already is promised: no pod of others takes it back."""
-        given = tuple(pod_sets)
+        given = request.pod_sets
         wanted = _wanted(given)
         least = min(wanted.items(), key=lambda each: each[1], default=("", 0))
         if least[1] < 0:
             text = f"podSets: {least[1]} of {least[0]} asked for; must not be negative"
-            return Verdict(refusal=Refusal.INVALID, text=text)
+            return Judgement(refusal=Refusal.INVALID, text=text)
         if self._room is None:
-            return Verdict(refusal=Refusal.QUOTA_BUSY, text="the nodes of this cluster are not listed yet; wait")
+            return Judgement(refusal=Refusal.QUOTA_BUSY, text="the nodes of this cluster are not listed yet; wait")
         if not self._room.nodes:
-            return Verdict()
+            return Judgement()
         never = self._never(wanted, given)
-        return Verdict(refusal=Refusal.QUOTA_NEVER_FITS, text=never) if never else self._fits(key, wanted)
+        return Judgement(refusal=Refusal.QUOTA_NEVER_FITS, text=never) if never else self._fits(request.key, wanted)
 
-    def charge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> None:
-        """Charge a placement (again: the last word counts). Rebuilt work is charged whatever the nodes have."""
-        self.release(key)
-        wanted = _wanted(pod_sets)
-        self._charged[key] = wanted
+    def ask(self, request: Request, now: float) -> tuple[BackendCommand, ...]:  # noqa: ARG002 (of the protocol)
+        """Charge a placement (again: the last word counts), whatever the nodes have: `judge` was asked before."""
+        self.release(request.key)
+        wanted = _wanted(request.pod_sets)
+        self._charged[request.key] = wanted
         for resource, amount in wanted.items():
             self._used[resource] = self._used.get(resource, 0) + amount
+        return ()
 
-    def release(self, key: PlacementKey) -> None:
+    def verdict(self, key: PlacementKey, now: float) -> Verdict:  # noqa: ARG002 (of the protocol)
+        """Grant it: its room was held from the offer on."""
+        return GRANTED
+
+    def release(self, key: PlacementKey) -> tuple[BackendCommand, ...]:
         """Give back what a placement holds; nothing when it holds nothing."""
         for resource, amount in self._charged.pop(key, {}).items():
             self._used[resource] -= amount
             if not self._used[resource]:
                 del self._used[resource]
+        return ()
+
+    def hear(self, event: RoomSeen | Answered) -> Heard:
+        """Take what the nodes have now; people are told where it changes whether there is a limit."""
+        if not isinstance(event, RoomSeen):
+            return Heard()
+        said = self.take(event.room)
+        level = "info" if event.room.nodes else "warning"
+        return Heard(commands=(Note(level=level, text=said),) if said else (), capacity=True)
 
     def entries(self) -> tuple[CapacityEntry, ...]:
         """Return the capacity as the manager is told it; nothing where there is no limit."""
@@ -108,7 +124,7 @@ class NodeQuota:
                     return f"{resource}: a pod asks for {each}, the largest node has {largest[resource]}; ask for less"
         return ""
 
-    def _fits(self, key: PlacementKey, wanted: Mapping[str, int]) -> Verdict:
+    def _fits(self, key: PlacementKey, wanted: Mapping[str, int]) -> Judgement:
         room = self._room or Room()
         whole, taken, own = dict(room.whole), self._taken(), self._charged.get(key, {})
         cost = 0.0
@@ -118,9 +134,9 @@ class NodeQuota:
             if amount > held and used + amount > nominal:
                 free = max(0, nominal - used)
                 text = f"{resource}: {amount} asked for, {free} of {nominal} free on the nodes; wait"
-                return Verdict(refusal=Refusal.QUOTA_BUSY, text=text)
+                return Judgement(refusal=Refusal.QUOTA_BUSY, text=text)
             cost = max(cost, min(1.0, (used + amount) / nominal) if nominal else 0.0)
-        return Verdict(cost=cost)
+        return Judgement(cost=cost)
 
     def _taken(self) -> dict[str, int]:
         """Return what is charged here and what others run, less what of ours runs where nothing is counted."""

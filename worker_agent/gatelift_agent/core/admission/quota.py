@@ -1,29 +1,22 @@
 """A simple worker quota: capacity per flavor and resource, charged from the hold to the end of the placement.
 
 Room is charged once, when the offer is held, and kept until the placement is over: between bid and lift nobody else
-can take it. With no capacity everything fits; without one the agent counts its nodes by default (`node_quota`).
+can take it. So it grants at once, and what it said to the offer stands. With no capacity everything fits; without one
+the agent counts its nodes by default (`node_quota`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
+from gatelift_agent.core.values.events import RoomSeen
+from gatelift_agent.core.values.settings import FlavorCapacity
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
 
 _Slot = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Answer to an offer: `refusal` None means that it fits. `cost` is the fullest flavor's use after it, 0 to 1."""
-
-    refusal: Refusal | None = None
-    text: str = ""
-    cost: float = 0.0
 
 
 class Quota:
@@ -41,49 +34,59 @@ class Quota:
         """Say whether this worker does quota of its own."""
         return bool(self._nominal)
 
-    def judge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> Verdict:
+    def judge(self, request: Request) -> Judgement:
         """Say whether the request fits, what it already holds not counted against it."""
-        wanted = self._wanted(pod_sets)
-        own = self._charged.get(key, {})
+        wanted = self._wanted(request.pod_sets)
+        own = self._charged.get(request.key, {})
         cost = 0.0
         for slot, amount in wanted.items():
             flavor, resource = slot
             if amount < 0:
                 text = f"podSets: {amount} of {resource} asked for; must not be negative"
-                return Verdict(refusal=Refusal.INVALID, text=text)
+                return Judgement(refusal=Refusal.INVALID, text=text)
             nominal = self._nominal.get(slot)
             if nominal is None:
-                return Verdict(
+                return Judgement(
                     refusal=Refusal.QUOTA_NEVER_FITS,
                     text=f"flavor {flavor}, {resource}: this cluster has none; add it to the agent's capacity",
                 )
             if amount > nominal:
-                return Verdict(
+                return Judgement(
                     refusal=Refusal.QUOTA_NEVER_FITS,
                     text=f"flavor {flavor}, {resource}: {amount} asked for, {nominal} in all; ask for less",
                 )
             used = self._used[slot] - own.get(slot, 0)
             if used + amount > nominal:
-                return Verdict(
+                return Judgement(
                     refusal=Refusal.QUOTA_BUSY,
                     text=f"flavor {flavor}, {resource}: {amount} asked for, {nominal - used} of {nominal} free; wait",
                 )
             cost = max(cost, (used + amount) / nominal if nominal else 0.0)
-        return Verdict(cost=cost)
+        return Judgement(cost=cost)
 
-    def charge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> None:
-        """Charge a placement (again: the last word counts). Rebuilt work is charged even above the nominal amount."""
-        self.release(key)
-        wanted = {slot: amount for slot, amount in self._wanted(pod_sets).items() if slot in self._nominal}
+    def ask(self, request: Request, now: float) -> tuple[BackendCommand, ...]:  # noqa: ARG002 (of the protocol)
+        """Charge a placement (again: the last word counts), also above the nominal amount: `judge` was asked before."""
+        self.release(request.key)
+        wanted = {slot: amount for slot, amount in self._wanted(request.pod_sets).items() if slot in self._nominal}
         if wanted:
-            self._charged[key] = wanted
+            self._charged[request.key] = wanted
             for slot, amount in wanted.items():
                 self._used[slot] += amount
+        return ()
 
-    def release(self, key: PlacementKey) -> None:
+    def verdict(self, key: PlacementKey, now: float) -> Verdict:  # noqa: ARG002 (of the protocol)
+        """Grant it: its room was held from the offer on."""
+        return GRANTED
+
+    def release(self, key: PlacementKey) -> tuple[BackendCommand, ...]:
         """Give back what a placement holds; nothing when it holds nothing."""
         for slot, amount in self._charged.pop(key, {}).items():
             self._used[slot] -= amount
+        return ()
+
+    def hear(self, event: RoomSeen | Answered) -> Heard:  # noqa: ARG002 (of the protocol)
+        """Take nothing: what there is was listed."""
+        return Heard()
 
     def entries(self) -> tuple[CapacityEntry, ...]:
         """Return the capacity as the manager is told it."""

@@ -1,0 +1,144 @@
+"""Looks into namespaces that are being deleted, where placements wait for what is seen there (`condemned`).
+
+First the Namespace itself is read: a watch may be behind. Then, late enough, all its pods: what is not among them is
+gone, and what no watch shows is seen. Rights to list pods are given in all namespaces at once, so they outlive those
+that go with the namespace.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
+from gatelift_agent.core.seeing import doubts, observing
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.watched import ownership
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Namespace, Pod
+from gatelift_kube.values.resources import NAMESPACE, POD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import LABEL_ORIGIN
+
+AGAIN_SECONDS = 10.0
+"""Between two looks: a graceful deletion takes longer, and a list is of the whole namespace."""
+
+
+def ask(world: World, now: float) -> None:
+    """Ask for what is due."""
+    if not world.ready:
+        return
+    for name, entry in world.condemned.items():
+        if entry.asked or entry.ask_at > now:
+            continue
+        entry.ask_at = now + AGAIN_SECONDS
+        if not (world.leadership.acts(now) and world.can_ask and _is_waited_for(world, name)):
+            continue
+        entry.asked = True
+        if entry.sure_at is None:
+            world.ask_whether_deleted(name, now)
+        else:
+            world.ask_all_pods(name, now)
+
+
+def next_deadline(world: World) -> float | None:
+    """Return when `ask` has something to do."""
+    return min((each.ask_at for each in world.condemned.values() if not each.asked), default=None)
+
+
+def namespace_read(world: World, name: str, found: Namespace | None, now: float) -> None:
+    """Take the API server's word on a namespace that a watch calls deleted; None: it is not there, or was not read.
+
+    Where it says something else a watch is behind, and tells the rest.
+    """
+    entry = world.condemned.get(name)
+    if entry is None:
+        return
+    entry.asked = False
+    if found is None or found.metadata.uid != entry.uid or found.metadata.deletion_timestamp is None:
+        return
+    entry.sure_at, entry.ask_at = now, now + SETTLE_SECONDS
+    for placement in _there(world, name):
+        world.look(placement.key)
+
+
+def pods_read(
+    world: World, name: str, found: tuple[Pod, ...] | None, raws: tuple[bytes, ...], asked_at: float, now: float
+) -> None:
+    """Take all pods of a namespace that is being deleted; None: they could not be read."""
+    entry = world.condemned.get(name)
+    if entry is None:
+        return
+    entry.asked = False
+    if found is None or entry.sure_at is None or asked_at < entry.sure_at + SETTLE_SECONDS:
+        return
+    try:
+        _take(world, name, entry, list(zip(found, raws, strict=True)), now)
+    except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and this look does not count)
+        containment.object_failed(world, ObjectRef(NAMESPACE, ObjectKey("", name)), error, now)
+        return
+    entry.shown_at = asked_at
+    if name not in world.listed:  # of its Jobs nobody can be asked any more, and nothing of them runs unless it is here
+        world.listed.add(name)
+        rebuilding.take_namespace(world, name, now)
+        doubts.listed(world, now)
+
+
+def _take(world: World, name: str, entry: Condemned, found: list[tuple[Pod, bytes]], now: float) -> None:
+    """Take all pods that are there, as a watch would show them, and what is not among them."""
+    for pod, raw in found:
+        if LABEL_ORIGIN in pod.metadata.labels or ownership.hides(pod):
+            observing.seen(world, POD, pod, raw, now)
+    there = {pod.metadata.uid for pod, _ in found}
+    for placement in _there(world, name):
+        _miss(world, placement, there, now)
+        _doubt_unseen(world, placement, entry, now)
+        world.look(placement.key)
+
+
+def _is_waited_for(world: World, name: str) -> bool:
+    unlisted = name not in world.listed and (name in world.unlisted or name in world.keeper.state.namespaces)
+    return unlisted or any(placement.state in LIVE | ENDING for placement in _there(world, name))
+
+
+def _there(world: World, name: str) -> list[Placement]:
+    return [placement for placement in world.placements.values() if placement.namespace == name]
+
+
+def _miss(world: World, placement: Placement, there: set[str], now: float) -> None:
+    """Take as gone what was known and is not among all pods; its containers may run on (P10)."""
+    hidden = [each.pod for each in placement.hidden.values()]
+    for pod in (*world.children(placement), *hidden):
+        if pod.metadata.uid not in there:
+            observing.child_gone(world, pod, now)
+    for tracked in placement.objects.values():
+        known = tracked.last_object if tracked.missing else tracked.object
+        if tracked.asked or tracked.ref.resource != POD:
+            continue
+        if known is not None and known.metadata.uid not in there:
+            observing.gone_for_sure(world, tracked, known, now)
+        elif known is None:
+            tracked.doubt_until = tracked.blocked_since = None
+
+
+def _doubt_unseen(world: World, placement: Placement, entry: Condemned, now: float) -> None:
+    """Doubt pods of a Job that may have come and gone unseen, since the watches may have ended with our rights.
+
+    None has where the last word of the Job is from its deletion, has no pod left, and each that is counted was seen:
+    its controller counts each before that is let go.
+    """
+    kind = world.kind(placement)
+    if not kind.pods_are_children or entry.shown_at is not None or placement.state not in LIVE | ENDING:
+        return
+    counted = doubts.counted_here(world, placement)
+    known = counted is not None and counted <= doubts.ended_known(world, placement)
+    for tracked in placement.objects.values():
+        job = tracked.object
+        if job is not None and kind.stopped(job, world.children(placement), placement.key):
+            continue
+        let_go = tracked.lift_asked or (job is not None and kind.lifted(job))
+        if let_go and not (known and isinstance(job, Job) and _is_told(job)):
+            doubts.unwatched(world, placement, tracked, now)
+
+
+def _is_told(job: Job) -> bool:
+    return job.metadata.deletion_timestamp is not None and not (job.status.active or job.status.terminating)

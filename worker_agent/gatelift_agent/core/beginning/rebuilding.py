@@ -1,0 +1,305 @@
+"""Rebuilds placements after a start, from what stands in the cluster: labels of objects, children of Jobs, records.
+
+Nothing rebuilt may start anything before the manager has confirmed it (R1): `confirmed_session` is 0. A partly lifted
+placement counts as running; what is missing of it waits for a commit that brings its templates again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from gatelift_agent.core.beginning import early
+from gatelift_agent.core.leaving import kept
+from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.reporting import reports
+from gatelift_agent.core.seeing import doubts, observing, orphans
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.objects import Held, ref_of
+from gatelift_agent.core.watched.ownership import Maker
+from gatelift_kinds import registry
+from gatelift_kinds.placed_mark import Mark
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
+from gatelift_wire.values.keys import LABEL_ORIGIN, PlacementKey
+
+ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
+"""Stands for what could not be read at all of which pods there are."""
+
+
+def rebuild(world: World, now: float) -> None:
+    """Make placements of all that is there and not known yet. Called once after the lists are complete."""
+    world.nodes.began(now)
+    world.unheard = True
+    for placement in world.keeper.recorded():
+        with _Apart(world, placement.key, now):
+            _from_record(world, placement)
+    for key, found in _own_by_key(world, now).items():
+        world.epochs.use(key)
+        if key not in world.placements:
+            _from_objects(world, key, found, now)
+    with _Apart(world, ALL_PODS, now):
+        _from_pods(world, now)
+    for placement in world.placements.values():
+        with _Apart(world, placement.key, now):
+            doubts.miss(world, placement)
+    _keep_on(world, now)
+    _hear_early(world, now)
+
+
+def _keep_on(world: World, now: float) -> None:
+    """Take up what a process before this one kept after its end, now that all that there is of it is known."""
+    for placement in kept.found(world, now):
+        with _Apart(world, placement.key, now):
+            kept.take_up(world, placement, now)
+
+
+class _Apart:
+    """Where an exception about one object or record ends: `with _Apart(world, ref, now):`."""
+
+    def __init__(self, world: World, what: ObjectRef | PlacementKey, now: float) -> None:
+        self._world, self._what, self._now = world, what, now
+
+    def __enter__(self) -> None:
+        """Nothing is needed: what is tried stands inside."""
+
+    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        """Take an exception; what is none of ours (`KeyboardInterrupt`, ...) goes on."""
+        if not isinstance(error, Exception):
+            return False
+        containment.not_rebuilt(self._world, self._what, error, self._now)
+        return True
+
+
+def _hear_early(world: World, now: float) -> None:
+    """Take what watches called gone while it was not known whose it is, now that placements ask for it."""
+    for resource, obj in early.due(world):
+        with _Apart(world, ref_of(resource, obj.metadata), now):
+            observing.gone(world, resource, obj, now)
+
+
+def read_again(world: World, ref: ObjectRef, now: float) -> None:
+    """Take that something that could not be rebuilt has changed, or is gone."""
+    if ref in world.unread:
+        del world.unread[ref]
+        take_namespace(world, ref.key.namespace, now)
+        doubts.settle(world, now)
+
+
+def take_namespace(world: World, namespace: str, now: float) -> None:
+    """Make placements of what a namespace has that is listed for the first time after the start, and tell of them.
+
+    Their manager may believe them gone: no earlier inventory could list them. What carries an epoch that this process
+    has used is no news (`observing.stray`).
+    """
+    if world.local or not world.ready or not world.standing.origin:
+        return  # at the start all namespaces are taken together
+    known = set(world.placements)
+    for key, found in _own_by_key(world, now, namespace).items():
+        if key not in known and not world.epochs.is_used(key):
+            world.epochs.use(key)
+            _from_objects(world, key, found, now)
+    _from_pods(world, now, namespace)
+    for key, placement in tuple(world.placements.items()):
+        if key in known:
+            continue
+        with _Apart(world, key, now):
+            doubts.miss(world, placement)
+    _keep_on(world, now)
+    for key, placement in world.placements.items():
+        if key not in known and world.standing.open:
+            reports.everything(world, placement)
+    _hear_early(world, now)
+
+
+def take_late(world: World, now: float) -> None:
+    """Make placements of what an inventory would leave out: a create of the process before that landed after our lists.
+
+    Their manager may never name them again. What carries an epoch that this process has used is no news.
+    """
+    if world.local or not world.ready or not world.standing.origin:
+        return
+    for key, found in _own_by_key(world, now).items():
+        if key not in world.placements and not world.epochs.is_used(key):
+            world.epochs.use(key)
+            _from_objects(world, key, found, now)
+
+
+def _from_pods(world: World, now: float, namespace: str = "") -> None:
+    """Make placements of pods whose Jobs are not known; with a namespace, of those of unused epochs in it."""
+
+    def is_news(key: PlacementKey, pod: Pod) -> bool:
+        if key in world.placements:
+            return False
+        return not namespace or (pod.metadata.namespace == namespace and not world.epochs.is_used(key))
+
+    orphans.gather(world)
+    for mark, pod in orphans.marked(world):
+        with _Apart(world, ref_of(POD, pod.metadata), now):
+            if is_news(mark.key, pod):
+                _from_marked(world, mark, pod)
+    for pod in world.objects.all_children():
+        with _Apart(world, ref_of(POD, pod.metadata), now):
+            key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
+            if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(pod):
+                _from_child(world, key, pod, maker)
+
+
+def _own_by_key(world: World, now: float, namespace: str = "") -> dict[PlacementKey, list[Held]]:
+    """Return the objects of this origin by their placement; "" means those of all namespaces."""
+    by_key: dict[PlacementKey, list[Held]] = {}
+    for held in world.objects.own():
+        with _Apart(world, held.ref, now):
+            key = _key_of(world, held)
+            if key is not None and namespace in {"", held.ref.key.namespace}:
+                by_key.setdefault(key, []).append(held)
+    return by_key
+
+
+def _key_of(world: World, held: Held) -> PlacementKey | None:
+    """Return the placement of an object of this origin, None for all others.
+
+    A pod that was made for a Job is none: it is its Job's, which `orphans` finds.
+    """
+    obj, kind = held.object, registry.kind_of(held.ref.resource)
+    if kind is None or (isinstance(obj, Pod) and ownership.marks(obj)):
+        return None
+    found = ownership.let_go_as(kind, obj) if world.local else ownership.placed_as(obj)
+    return found[1] if found is not None and found[0] == world.standing.origin else None
+
+
+def change_origin(world: World, origin: str, now: float) -> None:
+    """Serve the manager of this origin: what belongs to another one is left as it is, and is not spoken of."""
+    if world.standing.origin:
+        world.note("warning", f"another manager: origin {origin}, was {world.standing.origin}; its objects are left")
+        for placement in tuple(world.placements.values()):
+            world.remove(placement)
+    world.standing.origin = origin
+    world.foreign_changed = True
+    rebuild(world, now)
+
+
+def _from_record(world: World, placement: Placement) -> None:
+    if placement.key in world.placements:
+        return
+    world.epochs.use(placement.key)
+    for tracked in placement.objects.values():
+        held = world.held(tracked)
+        if held is not None and held.object.metadata.uid == tracked.uid:
+            tracked.object, tracked.raw = held.object, held.raw
+    world.add(placement)
+
+
+def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: float) -> None:
+    objects = list(found)
+    with _Apart(world, objects[0].ref, now):
+        _from_held(world, key, sorted(objects, key=_most_likely), now)
+
+
+def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float) -> None:
+    first = objects[0]
+    kind = registry.kind_of(first.ref.resource)
+    if kind is None or not kind.travels:
+        return
+    same = [held for held in objects if held.ref.resource == first.ref.resource]
+    meta = first.object.metadata
+    placement = Placement(
+        key=key, kind=kind.name, namespace=meta.namespace, name=meta.name, state=State.APPLYING, committed_at=now
+    )
+    placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
+    for held in same:
+        placement.objects[held.ref.key.name] = Tracked(
+            ref=held.ref,
+            pod_set=ownership.pod_set(held.object.metadata),
+            uid=held.object.metadata.uid,
+            object=held.object,
+            raw=held.raw,
+            lift_asked=kind.lifted(held.object),
+        )
+    try:
+        set_state(world, placement)
+    except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
+        containment.object_failed(world, first.ref, error, now)
+        placement.state = State.RUNNING
+    doubts.begin(world, placement)
+    forgotten = not world.local and all(
+        kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
+    )
+    if forgotten:
+        # Over and without our finalizer: the manager had its final state before the restart.
+        placement.state, placement.forget, placement.over_before = State.STOPPED, True, True
+        placement.ended_at = kept.ended_at(world, same, now)
+        placement.ending = Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED)
+    world.add(placement)
+
+
+def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
+    """Order objects that carry the labels of one placement: what bears our other marks first, then the oldest.
+
+    Labels alone may be anybody's; which objects are meant the manager says (`naming`).
+    """
+    meta = held.object.metadata
+    unmarked = not ownership.keeps_report(meta) and ownership.ANNOTATION_POD_SET not in meta.annotations
+    return unmarked, meta.creation_timestamp or "", held.ref.key
+
+
+def set_state(world: World, placement: Placement) -> None:
+    """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
+    kind = world.kind(placement)
+    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    if len(found) < placement.objects_wanted:
+        placement.state = State.APPLYING
+    else:
+        placement.state = State.RUNNING if all(world.runs_as_placed(kind, obj) for obj in found) else State.GATED
+
+
+def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
+    """Make a placement of a pod that says by its mark what it was made for, and whose Job is not known."""
+    named = ownership.job_of(pod.metadata)
+    known = named is not None and named.name == mark.job and not mark.job_uid
+    maker = named if named is not None and known else Maker(mark.job, mark.job_uid or str(mark.key))
+    if _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid):
+        return
+    _end_children(world, mark.key, pod, maker)
+    orphans.gather(world)
+
+
+def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
+    """Make a placement of a pod whose Job is gone."""
+    if not _is_served(world, pod, maker) and pod.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
+        _end_children(world, key, pod, maker)
+
+
+def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
+    """Say whether a pod's Job is there.
+
+    At `local` the pod is of an older attempt, or the Job's labels were taken off: then `retaking` takes it up again.
+    """
+    held = world.objects.get(ObjectRef(JOB, ObjectKey(pod.metadata.namespace, maker.name)))
+    return held is not None and held.object.metadata.uid == maker.uid
+
+
+def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
+    """Make a placement of which only pods are left, this one among them: they are waited for, then it was evicted."""
+    namespace = pod.metadata.namespace
+    pod_set = ownership.pod_set(pod.metadata)
+    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), pod_set=pod_set, uid=maker.uid, vanished=True)
+    world.epochs.use(key)
+    ending = Ending(
+        kind=EndingKind.EVICTED,
+        reason="WorkerObjectDeleted",
+        message=f"{job.ref} was removed from the worker cluster by somebody else",
+    )
+    placement = Placement(
+        key=key,
+        kind=JOB.kind,
+        namespace=namespace,
+        name=maker.name,
+        state=State.DRAINING,
+        ending=ending,
+        objects={job.name: job},
+    )
+    doubts.begin(world, placement, pod.spec, cut_short=True)
+    world.add(placement)

@@ -1,0 +1,158 @@
+"""What a pod may ask for at a worker: no more than was granted for it, whatever this cluster adds to what was sent.
+
+A LimitRange, the overhead of a RuntimeClass or a webhook here raise what a pod asks for after home has charged it. A
+pod shows it itself, held back, in the answer to its create. A Job's template shows nothing: before the Job is let go
+the API server is asked by a dry run what a pod of it would be, and later each pod that was made is looked at (decision
+39).
+Counted by the function that charges. `local` objects are the user's own, and the manager's to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from gatelift_admission.demand.requests import pod_requests
+from gatelift_admission.values import amounts
+from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.refusing import podspecs
+from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.state.world import World
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.objects.core import Pod, PodSpec
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.values.unreadable import UNREADABLE
+from gatelift_wire.values.refusals import Refusal
+
+ANNOTATION_GRANTED = "gatelift.dev/granted"
+"""JSON of what one pod may ask for, written with the create: a restart knows neither template nor grant."""
+
+GRANTED_BYTES_MAX = 8192
+"""Of an annotation that is believed; a pod that names a dozen resources has five hundred."""
+
+SAMPLE_SECONDS = 30.0
+"""How long an answer of what a pod would be stands: a LimitRange that comes later is met by looking at the pods."""
+
+RAISED = "WorkerPodAsksForMore"
+_NAMED_MAX = 3
+_WAY_OUT = (
+    "set the requests in the manifest, or make the namespace's LimitRange, the RuntimeClass's overhead or the webhook "
+    "here the same as in the management cluster"
+)
+_GRANTED = msgspec.json.Decoder(dict[str, int])
+
+
+def granted(placement: Placement, pod_set: str, kind: str, spec: bytes) -> dict[str, int]:
+    """Return what one pod of this spec may ask for: what was granted for it, or what it says itself where that is more.
+
+    Home may count a resource under another name, or not at all, and then grants nothing under its own; what was sent
+    is what it counted. SpecError where the spec cannot be counted.
+    """
+    path, found = podspecs.pod_spec(kind, podspecs.parse(spec))
+    try:
+        sent = pod_requests(msgspec.convert(found, PodSpec))
+    except (msgspec.ValidationError, amounts.QuantityError) as error:
+        raise SpecError(f"{path}: {error}; send it as the API server holds it") from error
+    return {name: max(amount, sent.get(name, 0)) for name, amount in {**sent, **_per_pod(placement, pod_set)}.items()}
+
+
+def note(allowed: Mapping[str, int]) -> str:
+    """Return what one pod may ask for as the annotation has it."""
+    return msgspec.json.encode(dict(allowed), order="sorted").decode()
+
+
+def asks(world: World, placement: Placement, tracked: Tracked, now: float) -> Mapping[str, int] | None:
+    """Return what a pod of this object asks for here; None while the API server is asked for it."""
+    obj = tracked.object
+    if isinstance(obj, Pod):
+        return pod_requests(obj.spec)
+    body = world.kind(placement).pod_of_it(obj, tracked.raw)
+    if body is None:
+        return {}
+    if tracked.sampled is not None and now < tracked.sampled_at + SAMPLE_SECONDS:
+        return tracked.sampled
+    world.ask_sample(placement, tracked, body, now)
+    return None
+
+
+def sampled(tracked: Tracked, found: KubeObject | None, now: float) -> None:
+    """Take the answer of what a pod would be."""
+    if isinstance(found, Pod):
+        tracked.sampled, tracked.sampled_at = pod_requests(found.spec), now
+
+
+def refusal(tracked: Tracked, asked: Mapping[str, int]) -> tuple[Refusal, str] | None:
+    """Return why what asks for so much per pod is not let go; None when it may be."""
+    allowed = _allowed(tracked)
+    if allowed is None:
+        text = f"{tracked.ref}: what was granted for it is not known after a restart; the next attempt brings it again"
+        return Refusal.TEMPLATE_MISSING, text
+    more = _more(asked, allowed)
+    return (Refusal.REQUESTS_RAISED, f"{tracked.ref}: {more}; {_WAY_OUT}") if more else None
+
+
+def ending(world: World, placement: Placement) -> Ending | None:
+    """Return the end of a run with a pod that asks for more than was granted; None when none does.
+
+    Each pod is counted once, and again when its spec was changed. Nothing is said of what was made without a note.
+    """
+    if world.local:
+        return None
+    pods = world.children(placement)
+    new = [pod for pod in pods if _name(pod) not in placement.judged]
+    if not new:
+        return None
+    known = {each.uid: _allowed(each) for each in placement.objects.values()}
+    for pod in new:
+        allowed = known.get(_job_uid(world, pod))
+        more = _more(pod_requests(pod.spec), allowed) if allowed is not None else ""
+        if more:
+            text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: {more}; {_WAY_OUT}"
+            return Ending(kind=EndingKind.EVICTED, reason=RAISED, message=text)
+    placement.judged = frozenset(map(_name, pods))
+    return None
+
+
+def _per_pod(placement: Placement, pod_set: str) -> dict[str, int]:
+    for one in placement.pod_sets:
+        if one.name == pod_set and one.count > 0:
+            return {name: amount // one.count for name, amount in one.requests}
+    return {}
+
+
+def _allowed(tracked: Tracked) -> Mapping[str, int] | None:
+    if tracked.granted is not None or tracked.object is None:
+        return tracked.granted
+    return _noted(tracked.object.metadata)
+
+
+def _noted(meta: ObjectMeta) -> dict[str, int] | None:
+    text = meta.annotations.get(ANNOTATION_GRANTED, "")
+    if not text or len(text) > GRANTED_BYTES_MAX:
+        return None
+    try:
+        return _GRANTED.decode(text)
+    except UNREADABLE:
+        return None
+
+
+def _more(asked: Mapping[str, int], allowed: Mapping[str, int]) -> str:
+    """Return what is more than it may be, in words; "" for nothing."""
+    found = [
+        f"{name}: a pod asks for {amounts.to_text(amount, name)} in this cluster,"
+        f" {amounts.to_text(allowed.get(name, 0), name)} was granted for it"
+        for name, amount in sorted(asked.items())
+        if amount > allowed.get(name, 0)
+    ]
+    more = f" (and {len(found) - _NAMED_MAX} more)" if len(found) > _NAMED_MAX else ""
+    return "; ".join(found[:_NAMED_MAX]) + more
+
+
+def _name(pod: Pod) -> tuple[str, int]:
+    return pod.metadata.uid, pod.metadata.generation
+
+
+def _job_uid(world: World, pod: Pod) -> str:
+    maker = world.objects.maker(pod)
+    return maker.uid if maker is not None else ""

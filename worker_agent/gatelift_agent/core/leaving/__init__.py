@@ -1,0 +1,1 @@
+"""How a placement ends: stopped, proved still, reported, cleaned up or kept to be looked at."""

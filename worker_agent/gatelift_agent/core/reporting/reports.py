@@ -1,0 +1,281 @@
+"""What the manager is told of a placement, and when: deltas, coalesced, newest wins.
+
+The way down of a single pod is three messages: running, finished, and nothing between that nobody waits for. A change
+that somebody waits for (running and ready, over, deleting) goes out at once; all else at most once a second.
+After a session that was not resumed everything is told anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.reporting import troubles
+from gatelift_agent.core.seeing import orphans
+from gatelift_agent.core.state.world import World
+from gatelift_kinds import pod_trouble, pods
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.values.plain_text import plain
+from gatelift_wire.values.messages import (
+    Applied,
+    CountsReport,
+    Evicted,
+    Finished,
+    GatesLifted,
+    Message,
+    ObjectReport,
+    PodSetCounts,
+    PodTrouble,
+    Refused,
+    Stopped,
+)
+
+COALESCE_SECONDS = 1.0
+"""Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _ContainerState(msgspec.Struct, frozen=True):
+    waiting: _Waiting | None = None
+    running: dict[str, Any] | None = None
+
+
+class _ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: _ContainerState = _ContainerState()
+
+
+class _PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    container_statuses: tuple[_ContainerStatus, ...] = ()
+    init_container_statuses: tuple[_ContainerStatus, ...] = ()
+
+
+_POD_STATUS = msgspec.json.Decoder(_PodStatus)
+
+
+class Sight(NamedTuple):
+    """What of an object's status people see: `marks` are waited for, `details` are not."""
+
+    marks: tuple[object, ...]
+    details: tuple[object, ...]
+
+
+def observe(world: World, placement: Placement, now: float) -> None:
+    """Tell what changed of a placement whose objects are let go; put off what can wait."""
+    kind = world.kind(placement)
+    total, reclaimable = _counted(world, placement)
+    troubles.note(world, placement, total.values(), now)
+    counts = _counts(world, placement, total, reclaimable)
+    changed: list[tuple[Tracked, Sight]] = []
+    urgent = False
+    for tracked in placement.objects.values():
+        if tracked.object is None or not kind.lifted(tracked.object):
+            continue
+        sight = sight_of(tracked.object, tracked.raw)
+        if sight != tracked.reported:
+            changed.append((tracked, sight))
+            known = tracked.reported
+            urgent = urgent or (known.marks != sight.marks if isinstance(known, Sight) else _is_news(sight))
+    told = placement.counts_reported
+    waits = placement.state in STARTING and _troubles(counts) == _troubles(told)
+    if not changed and (counts == told or waits):
+        placement.report_at = None
+        return
+    urgent = urgent or _terminating(counts) != _terminating(told)
+    if not urgent and (placement.report_at is None or placement.report_at > now):
+        placement.report_at = placement.report_at or now + COALESCE_SECONDS
+        world.wakes.ask(placement.key, placement.report_at)
+        return
+    placement.report_at = None
+    for tracked, sight in changed:
+        tracked.reported = sight
+        world.say(object_report(placement, tracked))
+    if counts is not None and counts != told:
+        placement.counts_reported = counts
+        world.say(counts)
+
+
+def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
+    """Tell what a Job waits for while it stops, with the counts that were told last: nothing more is given back."""
+    counts = placement.counts_reported or _counts(world, placement, *_counted(world, placement))
+    known = counts or CountsReport(key=placement.key, pod_sets=())
+    trouble = PodTrouble(reason=reason, pod=name, text=plain(text, pod_trouble.TEXT_CHARS_MAX))
+    placement.counts_reported = replace(known, troubles=(trouble,))
+    world.say(placement.counts_reported)
+
+
+def everything(world: World, placement: Placement) -> None:
+    """Tell all of a placement anew, for a session that knows nothing of the one before."""
+    for tracked in placement.objects.values():
+        tracked.reported = None
+    placement.counts_reported = None
+    placement.report_at = None
+    placement.wait_told = ""
+    if placement.state in HELD_BACK:
+        world.say(Applied(key=placement.key))
+    elif placement.state is State.RUNNING:
+        world.say(Applied(key=placement.key))
+        world.say(GatesLifted(key=placement.key))
+    elif placement.state is State.REPORTED:
+        final = final_message(placement)
+        if final is not None:
+            world.say(final)
+    world.look(placement.key)
+
+
+def final_message(placement: Placement) -> Message | None:
+    """Return the last word on a placement that has ended, None before that."""
+    ending = placement.ending
+    if ending is None:
+        return None
+    return _FINAL[ending.kind](placement, ending)
+
+
+def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
+    """Return the report of one object as last seen; its status is the JSON as served."""
+    obj = tracked.object
+    return ObjectReport(
+        key=placement.key,
+        kind=placement.kind,
+        name=tracked.name,
+        uid=tracked.uid,
+        status=raw_status(tracked.raw) if tracked.raw else b"{}",
+        deleting=obj is not None and obj.metadata.deletion_timestamp is not None,
+        gone=obj is None,
+    )
+
+
+def sight_of(obj: KubeObject, raw: bytes) -> Sight:
+    """Return what people see of an object's status."""
+    deleting = obj.metadata.deletion_timestamp is not None
+    if isinstance(obj, Pod):
+        status = _POD_STATUS.decode(raw_status(raw))
+        containers = (*status.init_container_statuses, *status.container_statuses)
+        scheduled = [(one.status, one.reason) for one in obj.status.conditions if one.type == "PodScheduled"]
+        return Sight(
+            (obj.status.phase if pods.over(obj) else "", pods.ready(obj), deleting),
+            (
+                obj.status.phase,
+                tuple(scheduled),
+                obj.status.reason,
+                tuple((c.name, c.ready, c.restart_count, c.state.waiting) for c in containers),
+            ),
+        )
+    if isinstance(obj, Job):
+        status_of_job = obj.status
+        conditions = tuple((one.type, one.status) for one in status_of_job.conditions)
+        return Sight((conditions, deleting), (status_of_job,))
+    return Sight((deleting,), (raw_status(raw),))
+
+
+def containers_run(raw: bytes) -> bool:
+    """Say whether a pod's status shows a container that runs, whatever its phase says, or cannot be read."""
+    try:
+        status = _POD_STATUS.decode(raw_status(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return any(one.state.running is not None for one in (*status.init_container_statuses, *status.container_statuses))
+
+
+def _is_news(sight: Sight) -> bool:
+    """Say whether a first report cannot wait: the pod runs and is ready, is over or is being deleted already."""
+    return any(mark not in ("", False, ()) for mark in sight.marks)
+
+
+def _counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts], dict[str, int]]:
+    """Return where the pods are, by pod set, and how many of these are needed no more."""
+    kind = world.kind(placement)
+    total: dict[str, PodSetCounts] = {}
+    reclaimable: dict[str, int] = {}
+    for tracked in placement.objects.values():
+        if tracked.object is None:
+            continue
+        for counts in kind.counts(tracked.object, world.children(placement)):
+            known = total.get(counts.name)
+            total[counts.name] = counts if known is None else _sum(known, counts)
+        for name, count in kind.reclaimable(tracked.object):
+            reclaimable[name] = reclaimable.get(name, 0) + count
+    return total, reclaimable
+
+
+def _counts(
+    world: World, placement: Placement, total: dict[str, PodSetCounts], reclaimable: dict[str, int]
+) -> CountsReport | None:
+    """Return what is told of that, None where objects say so themselves and there is no trouble to tell of."""
+    if not total and placement.trouble is None and placement.counts_reported is None:
+        return None
+    # What may run (P10), and what runs beside what was granted: nothing of that is given back.
+    lost = len(placement.lost_children) + placement.unseen_ends
+    unknown = lost + len(orphans.taken_off(world, placement))
+    return CountsReport(
+        key=placement.key,
+        pod_sets=tuple(total[name] for name in sorted(total)),
+        reclaimable=tuple((name, count - unknown) for name, count in sorted(reclaimable.items()) if count > unknown),
+        troubles=(PodTrouble(**placement.trouble._asdict()),) if placement.trouble is not None else (),
+    )
+
+
+def _sum(left: PodSetCounts, right: PodSetCounts) -> PodSetCounts:
+    return PodSetCounts(
+        name=left.name,
+        active=left.active + right.active,
+        ready=left.ready + right.ready,
+        succeeded=left.succeeded + right.succeeded,
+        failed=left.failed + right.failed,
+        terminating=left.terminating + right.terminating,
+        remaining=left.remaining + right.remaining,
+    )
+
+
+def _troubles(counts: CountsReport | None) -> tuple[PodTrouble, ...]:
+    return counts.troubles if counts is not None else ()
+
+
+def _terminating(counts: CountsReport | None) -> tuple[int, ...]:
+    return tuple(one.terminating for one in (counts.pod_sets if counts is not None else ()) if one.terminating)
+
+
+def _objects(placement: Placement) -> tuple[ObjectReport, ...]:
+    return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if tracked.uid)
+
+
+def _finished(placement: Placement, ending: Ending) -> Message:
+    return Finished(
+        key=placement.key,
+        succeeded=ending.succeeded,
+        reason=ending.reason,
+        message=ending.message,
+        objects=_objects(placement),
+        failed=placement.failed,
+        kept_seconds=placement.kept_seconds,
+    )
+
+
+def _stopped(placement: Placement, ending: Ending) -> Message:
+    return Stopped(key=placement.key, reason=ending.reason, message=ending.message, objects=_objects(placement))
+
+
+def _refused(placement: Placement, ending: Ending) -> Message:
+    return Refused(key=placement.key, refusal=ending.refusal, text=ending.message)
+
+
+def _evicted(placement: Placement, ending: Ending) -> Message:
+    return Evicted(key=placement.key, reason=ending.reason, message=ending.message)
+
+
+_FINAL = {
+    EndingKind.FINISHED: _finished,
+    EndingKind.STOPPED: _stopped,
+    EndingKind.REFUSED: _refused,
+    EndingKind.EVICTED: _evicted,
+}

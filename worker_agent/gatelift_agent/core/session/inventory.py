@@ -1,0 +1,81 @@
+"""What there is of every placement, for the manager's resync. Absence is a statement (R7), so nothing may be left out.
+
+Listed is everything from the commit on. Holds are not: nothing of them exists, and they expire by themselves. Nor is
+what is kept to be looked at: the manager has had its end, and nothing of it can run (`kept`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from gatelift_agent.core.placement.placements import Placement, State, Tracked
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.world import World
+from gatelift_kinds.kind import Kind
+from gatelift_wire.values.inventory import InventoryEntry
+from gatelift_wire.values.keys import ANNOTATION_GIVEN, objects_digest
+from gatelift_wire.values.rules import measure
+from gatelift_wire.values.violations import WireViolation
+
+_MARK = re.compile(r"[0-9a-f]{32}")
+"""What a mark looks like to us, who cannot make one: people edit annotations."""
+_UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.KEPT, State.GONE})
+
+
+def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:
+    """Return all placements, sorted by key."""
+    listed = [each for each in world.placements.values() if each.state not in _UNLISTED]
+    return tuple(_sayable(world, placement, now) for placement in sorted(listed, key=lambda each: each.key))
+
+
+def _sayable(world: World, placement: Placement, now: float) -> InventoryEntry:
+    """Return an entry that the wire takes: what it does not take is left out, never the entry (R7).
+
+    An entry that cannot be said would keep all others from being said, and the cluster from every session.
+    """
+    entry = _entry(world, placement, now)
+    try:
+        measure(entry)
+    except WireViolation as error:
+        world.note("warning", f"said without its counts and its mark: {error}", placement)
+        return replace(entry, counts=(), given="")
+    return entry
+
+
+def _lifted(world: World, kind: Kind[Any], tracked: Tracked, now: float) -> bool:
+    """Say whether an object was let go; one that cannot be read may have been: nothing may be left out."""
+    try:
+        return tracked.object is not None and world.runs_as_placed(kind, tracked.object)
+    except Exception as error:  # noqa: BLE001 (containment: one object keeps no inventory from being told)
+        containment.object_failed(world, tracked.ref, error, now)
+        return True
+
+
+def _given(existing: list[Tracked]) -> str:
+    """Return the manager's mark as the objects carry it; "" where somebody has made it into something else."""
+    for tracked in existing:
+        said = tracked.object.metadata.annotations.get(ANNOTATION_GIVEN, "") if tracked.object is not None else ""
+        if _MARK.fullmatch(said):
+            return said
+    return ""
+
+
+def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
+    kind = world.kind(placement)
+    existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
+    lifted = any(_lifted(world, kind, tracked, now) for tracked in existing)
+    counts: dict[str, int] = {}
+    for tracked in existing:
+        counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1
+    return InventoryEntry(
+        key=placement.key,
+        namespace=placement.namespace,
+        name=placement.name,
+        state=placement.state.value,
+        lifted=lifted,
+        counts=tuple(sorted(counts.items())),
+        digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
+        given=_given(existing),
+    )

@@ -1,0 +1,473 @@
+"""What the machine knows, and the small moves that all its parts share. No decision of the protocol is made here.
+
+Everything is rebuilt at a start from the worker's objects and the manager's confirmations; nothing else is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gatelift_agent.core.admission.backend import Request
+from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
+from gatelift_agent.core.memory.epochs import EpochMemory
+from gatelift_agent.core.memory.keeper import Keeper
+from gatelift_agent.core.placement.failures import Failures
+from gatelift_agent.core.placement.placements import Placement, State, Tracked
+from gatelift_agent.core.state.condemned import Condemned
+from gatelift_agent.core.state.leadership import Leadership
+from gatelift_agent.core.values import shapes
+from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, ReadPods
+from gatelift_agent.core.values.settings import AgentSettings, Mode
+from gatelift_agent.core.values.templates import Templates
+from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.watched import ownership
+from gatelift_agent.core.watched.nodes import Nodes
+from gatelift_agent.core.watched.objects import Held, Objects
+from gatelift_agent.core.watched.ownership import Maker
+from gatelift_kinds import registry
+from gatelift_kinds.kind import Kind, Placing, PodSetStart
+from gatelift_kinds.patches import merged_selector
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
+from gatelift_kube.objects.core import Namespace, Pod
+from gatelift_kube.objects.kueue import ResourceFlavor
+from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef, Resource
+from gatelift_wire.values.inventory import ForeignRun
+from gatelift_wire.values.keys import PlacementKey
+from gatelift_wire.values.messages import Message, Stop
+
+WRITES_IN_FLIGHT_MAX = 1024
+"""Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
+
+CLEARED_REMEMBERED_MAX = 10_000
+"""UIDs of objects that we removed: late watch events of theirs say nothing new. Watches lag by seconds, not by more
+removals than this."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionStanding:
+    """Where the agent stands with the manager. `session` 0: there is none. `open`: messages flow.
+
+    `lease_until` is the end of the right to start that the present session granted; `away_since` counts when closed.
+    """
+
+    origin: str = ""
+    session: int = 0
+    open: bool = False
+    lease_until: float = 0.0
+    away_since: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiHealth:
+    """What the adapter sees of the worker's API server."""
+
+    reachable: bool = True
+    latency_seconds: float = 0.0
+    throttled: bool = False
+
+
+class World:
+    """All facts, by what they are about."""
+
+    def __init__(self, settings: AgentSettings, backend: MakeBackend = quota_of) -> None:
+        self.settings = settings
+        self.leadership = Leadership()
+        self.standing = SessionStanding()
+        self.api = ApiHealth()
+        self.cordoned = self.namespace_left = self.ready = False
+        self.fresh = self.unheard = True
+        """What vanished before this process watched may run: not all nodes were heard of since, or a namespace with
+        placements by the manager's record is not listed (`doubts`)."""
+        self.listed: set[str] = set()
+        """Namespaces whose lists are complete; "" where all are watched at once."""
+        self.unlisted: set[str] = set()
+        """Namespaces that the manager has named, that are there and not listed yet."""
+        self.late_stops: dict[PlacementKey, tuple[int, Stop]] = {}
+        """Stops of what is not known here while something is `unlisted`, each with its session."""
+        self.unread: dict[ObjectRef | PlacementKey, None] = {}
+        """What raised an exception as placements were rebuilt: while there is any, absence proves nothing."""
+        self.early: dict[str, tuple[Resource, KubeObject]] = {}
+        """What watches called gone before placements were made of what is there, by UID (`early`)."""
+        self.namespaces: dict[str, Namespace] = {}
+        self.condemned: dict[str, Condemned] = {}
+        """Of these, those that are being deleted."""
+        self.flavors: dict[str, ResourceFlavor] = {}
+        self.objects = Objects(self._tracks, self.job_marked)
+        self.nodes, self.failures, self.epochs = Nodes(), Failures(), EpochMemory()
+        self.templates = Templates()
+        self.admission = Desk(
+            backend(settings, lambda: self.standing.origin),
+            number=self._number,
+            give=self._want,
+        )
+        self.writes = Writes()
+        self.placements: dict[PlacementKey, Placement] = {}
+        self.wakes: Wakes[PlacementKey] = Wakes()
+        self.commands: list[Command] = []
+        self.outgoing: list[Message] = []
+        self.keeper = Keeper(settings.own_namespace, keeps=settings.mode is Mode.REMOTE)
+        self.capacity_changed = self.foreign_changed = True
+        """Something that another management cluster left here came, changed or went."""
+        self.foreign: tuple[ForeignRun, ...] = ()
+        self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()
+        """What could not be handled, and rests."""
+        self.kept: dict[PlacementKey, None] = {}
+        """What has ended and stays to be looked at, oldest first (`kept`)."""
+        self._dirty: dict[PlacementKey, None] = {}
+        self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
+        self._by_uid: dict[str, dict[PlacementKey, None]] = {}
+        self._cleared: dict[str, None] = {}
+        self._stalled: dict[PlacementKey, None] = {}
+
+    @property
+    def local(self) -> bool:
+        """Say whether the objects are the user's own."""
+        return self.settings.mode is Mode.LOCAL
+
+    # --- placements ---------------------------------------------------------------------------------------------
+
+    def add(self, placement: Placement) -> None:
+        """Know a placement, and look at it."""
+        self.placements[placement.key] = placement
+        self._by_uid.setdefault(placement.key.uid, {})[placement.key] = None
+        for tracked in placement.objects.values():
+            self._by_object.setdefault(tracked.ref, {})[placement.key] = None
+        self.look(placement.key)
+
+    def track(self, placement: Placement, tracked: Tracked) -> None:
+        """Know one more object of a placement."""
+        placement.objects[tracked.name] = tracked
+        self._by_object.setdefault(tracked.ref, {})[placement.key] = None
+
+    def untrack(self, placement: Placement, tracked: Tracked) -> None:
+        """Know an object as none of a placement's."""
+        placement.objects.pop(tracked.name, None)
+        self._forget_place(tracked, placement.key)
+
+    def _forget_place(self, tracked: Tracked, key: PlacementKey) -> None:
+        self._by_object.get(tracked.ref, {}).pop(key, None)
+        if not self._by_object.get(tracked.ref):
+            self._by_object.pop(tracked.ref, None)
+
+    def remove(self, placement: Placement) -> None:
+        """Know a placement no more; its epoch stays used (R5)."""
+        key = placement.key
+        self.placements.pop(key, None)
+        self._by_uid.get(key.uid, {}).pop(key, None)
+        if not self._by_uid.get(key.uid):
+            self._by_uid.pop(key.uid, None)
+        for tracked in tuple(placement.objects.values()):
+            self._forget_place(tracked, key)
+        self.give_room_back(placement)
+        self.failures.forget(placement)
+        self.kept.pop(key, None)
+        self.wakes.drop(key)
+        self._dirty.pop(key, None)
+        self.capacity_changed = True
+        self.namespace_left = self.namespace_left or placement.namespace not in self.namespaces
+        for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
+            self.look(other)
+
+    def ask_room(self, placement: Placement, now: float, *, placed: bool) -> None:
+        """Ask the remote admission for room; asking again changes nothing but what it is asked for."""
+        placement.room_given_back = False
+        request = Request(
+            key=placement.key,
+            namespace=placement.namespace,
+            name=placement.name,
+            pod_sets=placement.pod_sets,
+            placed=placed,
+        )
+        self.admission.ask(request, now)
+
+    def _number(self, asked: Asked) -> int:
+        return self.writes.ask(asked)
+
+    def _want(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def give_room_back(self, placement: Placement) -> None:
+        """Release what a placement was given or asked for, once, however often its end is looked at."""
+        if not placement.room_given_back:
+            placement.room_given_back = True
+            self.admission.release(placement.key)
+
+    def has_accepted(self, key: PlacementKey) -> bool:
+        """Say whether a commit of this placement was accepted: something of it may exist."""
+        found = self.placements.get(key)
+        return found is not None and found.state not in {State.OFFERED, State.HELD}
+
+    def of_workload(self, uid: str) -> tuple[Placement, ...]:
+        """Return the placements of a workload, oldest known first."""
+        return tuple(self.placements[key] for key in self._by_uid.get(uid, ()))
+
+    def placements_at(self, ref: ObjectRef) -> tuple[Placement, ...]:
+        """Return the placements that want or have an object there: more than one while an older attempt ends."""
+        return tuple(self.placements[key] for key in self._by_object.get(ref, ()))
+
+    def _tracks(self, ref: ObjectRef, uid: str) -> bool:
+        """Say whether a placement has this object, or wants one of its name and knows none yet."""
+        return any(each.objects[ref.key.name].uid in {"", uid} for each in self.placements_at(ref))
+
+    def placements_of(self, maker: Maker, namespace: str) -> tuple[Placement, ...]:
+        """Return the placements whose Job this is: more than one at `local`, while an older attempt ends."""
+        found = self.placements_at(ObjectRef(JOB, ObjectKey(namespace, maker.name)))
+        return tuple(each for each in found if each.objects[maker.name].uid == maker.uid)
+
+    def job_marked(self, pod: Pod) -> Maker | None:
+        """Return the tracked Job that a pod was made by, as its mark says; None where it has none, or one of nobody."""
+        for mark in ownership.marks(pod):
+            if mark.origin != self.standing.origin:
+                continue
+            job = ObjectRef(JOB, ObjectKey(pod.metadata.namespace, mark.job))
+            placement = self.placements.get(mark.key)
+            tracked = placement.objects.get(mark.job) if placement is not None else None
+            if tracked is not None and tracked.uid and tracked.ref == job:
+                return Maker(mark.job, tracked.uid)
+            found = Maker(mark.job, mark.job_uid)
+            if found.uid and self.placements_of(found, pod.metadata.namespace):
+                return found  # at `local`: made for another attempt of a Job that is tracked for this one
+        return None
+
+    def children(self, placement: Placement) -> tuple[Pod, ...]:
+        """Return the pods that the Jobs of a placement made."""
+        jobs = [each.uid for each in placement.objects.values() if each.uid and each.ref.resource == JOB]
+        return tuple(pod for uid in jobs for pod in self.objects.children(uid))
+
+    def look(self, key: PlacementKey) -> None:
+        """Look at this placement before the present event is over."""
+        self._dirty[key] = None
+
+    def look_at_all(self) -> None:
+        """Look at every placement."""
+        self._dirty.update(dict.fromkeys(self.placements))
+
+    @property
+    def has_dirty(self) -> bool:
+        """Say whether a placement wants to be looked at."""
+        return bool(self._dirty)
+
+    @property
+    def stirred(self) -> bool:
+        """Say whether there is anything to look at, to say, to ask for, or to tell of the capacity."""
+        return bool(self._dirty or self.outgoing or self.commands or self.capacity_changed)
+
+    def next_dirty(self) -> Placement | None:
+        """Return a placement to look at, None when all are as they should be."""
+        while self._dirty:
+            key = next(iter(self._dirty))
+            del self._dirty[key]
+            placement = self.placements.get(key)
+            if placement is not None:
+                return placement
+        return None
+
+    # --- kinds --------------------------------------------------------------------------------------------------
+
+    def kind(self, placement: Placement) -> Kind[Any]:
+        """Return what is known of the placement's kind; it was checked when the placement was accepted."""
+        found = registry.kind_named(placement.kind)
+        if found is None:
+            raise LookupError(f"placement {placement.key}: kind {placement.kind} was accepted but is not served")
+        return found
+
+    def owner_labels(self, placement: Placement) -> dict[str, str]:
+        """Return the labels by which the objects of a placement are known as its."""
+        return Placing(key=placement.key, origin=self.standing.origin, namespace=placement.namespace).owner_labels
+
+    def placing(self, placement: Placement) -> Placing:
+        """Return the placement as its objects carry it, with what this cluster's flavors and the checks add.
+
+        MergeConflictError: a flavor and a check contradict each other.
+        """
+        starts = []
+        for pod_set in placement.pod_sets:
+            names = dict.fromkeys(flavor for _, flavor in pod_set.flavors)
+            found = [self.flavors[name].spec for name in names if name in self.flavors]
+            wanted = shapes.additions(pod_set.additions)
+            labels = {key: value for spec in found for key, value in spec.node_labels.items()}
+            tolerations = tuple(toleration for spec in found for toleration in spec.tolerations)
+            starts.append(
+                PodSetStart(
+                    pod_set=pod_set.name,
+                    count=pod_set.count,
+                    needs=pod_set.needs,
+                    node_selector=merged_selector(labels, wanted.node_selector or {}, f"pod set {pod_set.name}"),
+                    tolerations=tolerations + (wanted.tolerations or ()),
+                    labels=wanted.labels or {},
+                    annotations=wanted.annotations or {},
+                )
+            )
+        return Placing(
+            key=placement.key, origin=self.standing.origin, namespace=placement.namespace, starts=tuple(starts)
+        )
+
+    # --- writes -------------------------------------------------------------------------------------------------
+
+    def has_room(self, placement: Placement) -> bool:
+        """Say whether one more write may be asked for now; if not, the placement is looked at when there is room."""
+        if self.can_ask:
+            return True
+        self._stalled[placement.key] = None
+        return False
+
+    @property
+    def can_ask(self) -> bool:
+        """Say whether one more request may be made now."""
+        return self.api.reachable and self.writes.count < WRITES_IN_FLIGHT_MAX
+
+    def room_again(self) -> None:
+        """Look at a placement that waited for room."""
+        if self._stalled and self.writes.count < WRITES_IN_FLIGHT_MAX:
+            key = next(iter(self._stalled))
+            del self._stalled[key]
+            self.look(key)
+
+    def ask_create(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+        """Create an object of a placement."""
+        write_id = self._ask(Purpose.CREATE, placement, tracked, now)
+        if write_id:
+            self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
+
+    def ask_sample(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+        """Ask what a pod that an object makes would be here; nothing is made."""
+        write_id = self._ask(Purpose.SAMPLE, placement, tracked, now)
+        if write_id:
+            self.commands.append(
+                Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
+            )
+
+    def ask_why(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+        """Ask what the API server says of one more pod of an object; nothing is made, and no write waits for it."""
+        write_id = self.writes.ask(Asked(purpose=Purpose.WHY, key=placement.key, name="", at=now))
+        self.commands.append(Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True))
+
+    def ask_patch(
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        body: bytes,
+        now: float,
+        *,
+        kind: PatchKind = PatchKind.JSON,
+        subresource: str = "",
+        what: str = "",
+    ) -> bool:
+        """Patch an object of a placement; False when it has to wait, as after one without effect.
+
+        `body` has its preconditions, `what` tells patches of one purpose apart.
+        """
+        write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource} {what}")
+        if write_id:
+            patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
+            self.commands.append(patch)
+        return write_id != 0
+
+    def ask_delete(
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        uid: str,
+        now: float,
+        *,
+        grace_seconds: int | None = None,
+    ) -> bool:
+        """Delete an object with its UID as precondition; False when it has to wait, as after one without effect."""
+        write_id = self._ask(purpose, placement, tracked, now, form="delete", deletes=True)
+        if write_id:
+            self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
+        return write_id != 0
+
+    def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
+        """Delete a pod whose Job is gone; its outcome changes nothing, the watch tells the rest."""
+        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        asked = Asked(purpose=Purpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
+        write_id = self.writes.ask(asked)
+        self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
+
+    def ask_child_labels(self, placement: Placement, pod: Pod, body: bytes, now: float) -> None:
+        """Put the labels of a Job's pod back, which tells whether it is there."""
+        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        write_id = self.writes.ask(
+            Asked(purpose=Purpose.CHILD_LABELS, key=placement.key, name=pod.metadata.name, at=now)
+        )
+        self.commands.append(Patch(write_id=write_id, ref=ref, body=body, kind=PatchKind.MERGE))
+
+    def ask_pods(self, placement: Placement, now: float) -> None:
+        """Read which pods of a placement there are."""
+        placement.pods_asked = True
+        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=placement.key, name="", at=now))
+        labels = tuple(sorted(self.owner_labels(placement).items()))
+        self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
+
+    def ask_namespace(self, placement: Placement, now: float) -> None:
+        """Read the namespace of a placement whose objects cannot be asked for themselves."""
+        if placement.namespace_asked or not self.has_room(placement):
+            return
+        placement.namespace_asked = True
+        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=placement.key, name="", at=now))
+        self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
+
+    def ask_whether_deleted(self, namespace: str, now: float) -> None:
+        """Read a namespace that a watch calls deleted."""
+        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=None, name=namespace, at=now))
+        self.commands.append(ReadNamespace(read_id=read_id, name=namespace))
+
+    def ask_all_pods(self, namespace: str, now: float) -> None:
+        """Read all pods of a namespace, whatever their labels."""
+        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=None, name=namespace, at=now))
+        self.commands.append(ReadPods(read_id=read_id, namespace=namespace, labels=()))
+
+    def _ask(
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        now: float,
+        *,
+        form: str = "",
+        deletes: bool = False,
+    ) -> int:
+        """Return the id of a write; 0 when the same one has just been carried out and is due again all the same."""
+        if tracked.carried_out == (purpose, form) and now < tracked.again_at:
+            self.wakes.ask(placement.key, tracked.again_at)
+            return 0
+        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, form=form, deletes=deletes)
+        tracked.asked = self.writes.ask(asked)
+        return tracked.asked
+
+    def runs_as_placed(self, kind: Kind[Any], obj: KubeObject) -> bool:
+        """Say whether an object was let go, at `local` with what the lift adds: anybody may let go the user's own."""
+        return kind.let_go_here(obj) if self.local else kind.lifted(obj)
+
+    # --- the rest -----------------------------------------------------------------------------------------------
+
+    def say(self, message: Message) -> None:
+        """Report to the manager when this event is over; lost when no session is open, then said anew after it is."""
+        self.outgoing.append(message)
+
+    def note(self, level: str, text: str, placement: Placement | None = None, **fields: str) -> None:
+        """Tell the log."""
+        key = placement.key if placement is not None else PlacementKey("", 0)
+        self.commands.append(
+            Note(level=level, text=text, workload=key.uid, epoch=key.epoch, fields=tuple(fields.items()))
+        )
+
+    def mark_cleared(self, uid: str) -> None:
+        """Remember that an object was removed by us."""
+        self._cleared[uid] = None
+        if len(self._cleared) > CLEARED_REMEMBERED_MAX:
+            del self._cleared[next(iter(self._cleared))]
+
+    def was_cleared(self, uid: str) -> bool:
+        """Say whether this object was removed by us: what a watch still says of it is old."""
+        return uid in self._cleared
+
+    def held(self, tracked: Tracked) -> Held | None:
+        """Return the newest known version of a tracked object."""
+        return self.objects.get(tracked.ref)

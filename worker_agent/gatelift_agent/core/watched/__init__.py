@@ -1,0 +1,1 @@
+"""What watches show of the cluster: objects of ours and whose they are, and its nodes."""
