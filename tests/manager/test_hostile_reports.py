@@ -22,9 +22,7 @@ HOSTILE = {
     "a phase that is a number": b'{"phase":7}',
     "a count that is a text": b'{"succeeded":"many","active":1}',
     "a count that is null": b'{"succeeded":null}',
-    "a number beyond all floats": b'{"x":1e999}',
     "a lone surrogate": b'{"message":"\\ud800"}',
-    "half a character": b'{"message":"\xc3"}',
     "no object": b"[1]",
     "IS-2: a count that is negative": b'{"succeeded":-1}',
     "IS-2: a count of failures that is negative": b'{"failed":-9223372036854775808}',
@@ -34,6 +32,13 @@ HOSTILE = {
     "IS-2: a phase that is none": b'{"phase":"Eternal"}',
     "IS-2: a condition that is neither true nor false": b'{"conditions":[{"type":"Ready","status":"Perhaps"}]}',
 }
+
+PARTS = {
+    "a number beyond all floats": b'{"x":1e999,',
+    "IS-10: a number of 5,000 digits": b'{"x":' + b"9" * 5000 + b",",
+    "half a character": b'{"message":"\xc3",',
+}
+"""Of a status whose other fields can be shown: nobody reads the first two, and a message that is none is left out."""
 
 
 def a_placed(kind: str) -> World:
@@ -52,6 +57,20 @@ def key_of(world: World) -> PlacementKey:
 
 def report(world: World, kind: str, status: bytes) -> ObjectReport:
     return ObjectReport(key=key_of(world), kind=kind, name="one", uid="u", status=status)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
+def test_what_is_not_shown_of_a_status_keeps_the_rest_from_nothing(kind: str, part: bytes) -> None:
+    world = a_placed(kind)
+    world.agents["a"].show(key_of(world), RUNNING if kind == "Pod" else {"active": 1, "ready": 1})
+    world.advance(5.0)
+    more = b'"phase":"Running","reason":"Told"}' if kind == "Pod" else b'"active":1,"ready":0}'
+    world.agents["a"].say(report(world, kind, part + more))
+    world.advance(5.0)
+    status = world.find(kind)["status"]
+    assert status.get("reason") == "Told" if kind == "Pod" else status.get("ready") == 0
+    assert not [note.text for note in world.notes if "is not shown" in note.text or "DecodeError" in note.text]
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
