@@ -17,9 +17,10 @@ from gatelift.core.clusters.link_values import Reported
 from gatelift_wire.v1 import agent_pb2 as pb
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import GatesLifted
+from gatelift_wire.values.refusals import CloseReason
 from support.until import until
 from support.wire.edge import HOST, Edge, Identity, Key, channel
-from support.wire.edge_sessions import agent
+from support.wire.edge_sessions import agent, raw
 
 HEADERS, SETTINGS, CONTINUATION = 1, 4, 9
 END_HEADERS = 4
@@ -97,8 +98,7 @@ async def test_is_10_headers_without_an_end_of_a_worker_end_its_connection_and_i
         assert await endless(peer, f"/{agents_server.SERVICE}/Session", 3) < ENOUGH_BYTES
         await until(lambda: proven.is_barred("w1"))
         assert not proven.is_barred("w2")
-        again = await dialled(edge.server.port, hostile)
-        again[1].write(frame(HEADERS, END_HEADERS, 1, headers(f"/{agents_server.SERVICE}/Session")))
-        assert await endless(again, f"/{agents_server.SERVICE}/Session", 3) < ENOUGH_BYTES
+        async with raw(edge, hostile) as again:
+            assert (await again.ending())[:2] == (CloseReason.SHUTTING_DOWN, agents_server.BARRED)
         honest.report(GatesLifted(key=PlacementKey("uid-of-w2", 1)))
         await until(lambda: bool(edge.told(Reported, "w2")))
