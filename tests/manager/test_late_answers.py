@@ -259,7 +259,7 @@ def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decide
     world.api.apply(a_pod("one").document())
     late = winner_lands_later(world)
     world.advance(10.0)
-    world.machine.core.caution.predecessors_write_until = world.now
+    world.machine.core.caution.tampered.began_to_lead(world.now)
     (attempt,) = world.machine.core.attempts.values()
     attempt.state, attempt.reserve = AttemptState.PENDING, None
     world.machine.core.ledger.charges.pop(attempt.uid)
@@ -276,7 +276,7 @@ def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decide
     assert (body == late[0].body) is (written == "just that")
     world.api.carry_out(replace(late[0], body=body))
     world.settle()
-    assert (attempt.uid in world.machine.core.caution.changed_records) is (written != "just that")
+    assert world.machine.core.caution.tampered.is_record_changed(attempt.uid) is (written != "just that")
 
 
 def test_a_winner_that_was_never_written_is_chosen_again() -> None:

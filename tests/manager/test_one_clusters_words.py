@@ -100,10 +100,10 @@ def test_hd_157_what_could_not_be_listed_by_itself_waits_with_all_others_and_kee
     doubts.doubt("a", first, "bad", over=False)
     doubts.doubt("a", first, "", over=True)
     doubts.doubt("a", second, "bad", over=False)
-    doubts.failed("bad")
+    doubts.failed("bad", 0.0)
     assert doubts.unasked() == [""]
     assert doubts.take("") == {("a", first): True, ("a", second): False}
-    doubts.failed("bad")
+    doubts.failed("bad", 0.0)
     assert doubts.unasked() == []
 
 

@@ -160,12 +160,12 @@ class Machine:
                 kept_record.gained(core, now)
                 core.command(ListAnew())
             case LeadershipExtended():
-                core.leads_until = event.valid_until
-                core.caution.recovery.counter = max(core.caution.recovery.counter, event.counter)
+                core.leads_as_long_as(event.valid_until)
+                core.caution.recovery.counted(event.counter)
                 self._pass_on(event, now)
             case LeadershipLost():
                 self._pass_on(event, now)
-                core.stepped_down = True
+                core.stand_still()
             case WentBack():
                 core.step_down(event.text)
             case ObjectSeen() | ObjectGone():
@@ -188,7 +188,7 @@ class Machine:
     def _lead(self, gained: LeadershipGained | None, now: float) -> None:
         """Begin to lead, from the state as of when the Lease was taken, or later."""
         if gained is not None:
-            self.core.term = gained.term
+            self.core.lead(gained.term)
             recovery.leads(self.core, warm=gained.warm, counter=gained.counter)
             higher_terms.leads(self.core, gained)
             self._pass_on(gained, now)
@@ -214,9 +214,8 @@ class Machine:
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
         core = self.core
-        changed = core.placements.changed
-        to_tell = changed | core.caution.to_tell if core.caution.to_tell else changed
-        for cluster in sorted(to_tell) if to_tell else ():
+        changed, to_tell = core.placements.take_changed(), core.caution.take_to_tell()
+        for cluster in sorted(changed | to_tell) if changed or to_tell else ():
             placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
             placements = len(placed) + core.predecessors.count(cluster)
             core.links.place_counts(
@@ -230,8 +229,6 @@ class Machine:
             core.tidy(cluster)
         for cluster, namespaces in core.placements.namespaces_told():
             core.links.placed_in(cluster, namespaces)
-        changed.clear()
-        core.caution.to_tell.clear()
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.
@@ -256,7 +253,7 @@ class Machine:
             with Boundary(containment.rebuild_failed, core, key_of(known.metadata), now=now):
                 unrecorded.charge(core, known)
         in_use.recall(core)
-        core.rebuilt = True
+        core.has_rebuilt()
         core.agenda.mark(DOUBTS)
         return True
 
@@ -268,7 +265,7 @@ class Machine:
         outstanding = core.inflight.end(event.write_id)
         if outstanding is None:
             return
-        core.budget.out -= outstanding.informs
+        core.budget.ended(informs=outstanding.informs)
         if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
             core.stand_in_line(outstanding.ref, now)
             return
@@ -311,8 +308,7 @@ class Machine:
             core.stand_in_line(ref, now)
             return
         if isinstance(event, ReadFailed):
-            pause = core.inflight.failed(ref, now) - now
-            core.inflight.trouble[ref].read = True
+            pause = core.inflight.failed(ref, now, read=True) - now
             core.note(f"{outstanding.purpose.value}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
         else:
             version = event.object.metadata.resource_version if event.object is not None else ""

@@ -125,7 +125,7 @@ class Shown:
             return []  # by a stranger, or a dead leader's late write: charged until its cluster was heard (decision 35)
         if shown is Phase.FINISHED and attempt is not None and not any(engine.charged(meta["uid"]).values()):
             return []  # so it was, and has been heard since: its quota is free, and the record says all there is to say
-        if core.caution.changed_records.get(meta["uid"]):
+        if core.caution.tampered.is_maybe_former(meta["uid"]):
             return []  # an end that a leader before has written: charged until its cluster was heard (decision 48)
         if shown is not phase:
             found.append(

@@ -102,12 +102,12 @@ class InFlight:
         self.trouble[ref] = _Trouble(until, before.failures if before else 0, stale=decided_on)
         return until
 
-    def failed(self, ref: ObjectRef, now: float) -> float:
-        """Pause after a refusal or failure, doubling; return the time of the next try."""
+    def failed(self, ref: ObjectRef, now: float, *, read: bool = False) -> float:
+        """Pause after a refusal or failure, doubling; return the time of the next try. `read`: it was a read."""
         before = self.trouble.get(ref)
         failures = before.failures + 1 if before else 1
         until = now + pause(failures)
-        self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
+        self.trouble[ref] = _Trouble(until, failures, read=read or (before.read if before else False))
         return until
 
     def set_aside(self, ref: ObjectRef, version: str, until: float) -> None:

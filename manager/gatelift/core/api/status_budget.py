@@ -100,6 +100,14 @@ class StatusBudget:
     def _line_of(self, key: Key) -> _Line:
         return self._lines[key.look is Look.WORKLOAD]
 
+    def began(self, *, informs: bool) -> None:
+        """Take that a write is under way, and whether it only informs."""
+        self.out += informs
+
+    def ended(self, *, informs: bool) -> None:
+        """Take that its outcome is there."""
+        self.out -= informs
+
     def earn(self) -> None:
         """Note a write that is a transition."""
         self.tokens = min(SAVED_MAX, self.tokens + SHARE)

@@ -25,7 +25,7 @@ def is_over(core: Core, attempt: Attempt, now: float) -> bool:
         if attempt.state is AttemptState.LOST:
             telling.unreachable(core, attempt, text)  # it was said why until now, and goes on for another reason
         placing.lose(core, attempt, text)
-        core.placements.changed.add(attempt.cluster)
+        core.placements.note(attempt.cluster)
     return attempt.absent_until <= now
 
 

@@ -47,21 +47,19 @@ def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:
     known = core.knowledge.workload_of(entry.key.uid)
     if known is None or stands(known, cluster, entry):
         return False
-    epochs = core.caution.nobodys.setdefault(cluster, {}).setdefault(entry.key.uid, set())
-    is_told = bool(epochs)  # by one of its epochs: thousands of them are no more news than one
-    epochs.add(entry.key.epoch)
+    is_news = core.caution.list_nobodys(cluster, entry.key)  # thousands of its epochs are no more news than one
     text = labels_not_believed(cluster, f"{entry.namespace}/{entry.name}", str(entry.key.epoch))
-    if not is_told and few_lines.note(core, cluster, text):
+    if is_news and few_lines.note(core, cluster, text):
         core.event(ref_of(known), entry.key.uid, LABELS_NOT_BELIEVED, text, warning=True)
     return True
 
 
 def ignores(core: Core, cluster: str, key: PlacementKey) -> bool:
     """Say whether reports about this key are those of something that only wears our labels."""
-    return key.epoch in core.caution.nobodys.get(cluster, {}).get(key.uid, ())
+    return core.caution.is_nobodys(cluster, key)
 
 
 def begin(core: Core, cluster: str) -> None:
     """Judge anew: the cluster lists all that it has."""
     few_lines.begin(core, cluster)
-    core.caution.nobodys.pop(cluster, None)
+    core.caution.forget_nobodys(cluster)

@@ -30,9 +30,8 @@ AGAIN_SECONDS = 1.0
 
 def leads(core: Core, gained: LeadershipGained) -> None:
     """Take by which Lease we lead."""
-    doubts = core.caution.terms
-    doubts.lease = ObjectRef(LEASE, gained.lease) if gained.lease is not None else None
-    doubts.holder = gained.holder
+    lease = ObjectRef(LEASE, gained.lease) if gained.lease is not None else None
+    core.caution.terms.leads_by(lease, gained.holder)
 
 
 def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
@@ -40,16 +39,16 @@ def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
     doubts = core.caution.terms
     uid, version = known.metadata.uid, known.metadata.resource_version
     if rec.term <= core.term:
-        doubts.forged.pop(uid, None)
+        doubts.is_believed(uid)
         return False
-    if doubts.forged.get(uid) == version:
+    if doubts.is_forged(uid, version):
         core.patch_workload(known, record.adoption_write(known, core.term), Purpose.PUT_TERM_BACK)
         return True
     why = f"Workload {rec.ref.key} was written in term {rec.term}, ours is {core.term}"
     if doubts.lease is None:
         core.step_down(why)
         return True
-    doubts.why = why
+    doubts.question(why)
     _ask(core, now)
     return True
 
@@ -61,15 +60,13 @@ def read(core: Core, upcall: HigherTermRead, now: float) -> None:
     if doubts.lease is None or upcall.found is None:
         core.step_down(why)
         return
-    doubts.why = why
-    doubts.clusters[upcall.cluster] = upcall.found
+    doubts.question(why, upcall.found)
     _ask(core, now)
 
 
 def take_unconfirmed(core: Core) -> list[TermUnconfirmed]:
     """Return what the links are to be told of WorkerClusters, once."""
-    found, core.caution.terms.unconfirmed = core.caution.terms.unconfirmed, []
-    return [TermUnconfirmed(found=each) for each in found]
+    return [TermUnconfirmed(found=each) for each in core.caution.terms.take_unconfirmed()]
 
 
 def look(core: Core, now: float) -> None:
@@ -82,30 +79,27 @@ def look(core: Core, now: float) -> None:
 def answered(core: Core, event: ReadDone | ReadFailed, now: float) -> bool:
     """Take the answer; False when something else was asked."""
     doubts = core.caution.terms
-    if not doubts.read_id or event.read_id != doubts.read_id:
+    if not doubts.is_answer(event.read_id):
         return False
-    doubts.read_id = 0
     lease = event.object if isinstance(event, ReadDone) else None
     if not isinstance(lease, Lease):
-        doubts.asks_at = now + AGAIN_SECONDS  # failed, or gone: as long as nobody says whose it is, nothing is done
+        doubts.ask_again(now + AGAIN_SECONDS)  # failed, or gone: as long as nobody says whose it is, nothing is done
         return True
     holder, term = lease.spec.holder_identity or "", lease.spec.lease_transitions or 0
     if (holder, term) != (doubts.holder, core.term):
         core.step_down(f"{doubts.why}; the Lease is in term {term}, held by {holder or 'nobody'}")
         return True
-    doubts.why = ""
-    for uid, version in doubts.asked.items():
+    asked, clusters = doubts.settle()
+    for uid, version in asked.items():
         _forged(core, uid, version)
-    doubts.asked = {}
-    for found in doubts.clusters.values():
+    for found in clusters:
         text = texts.term_put_back(found.status.term, core.term)
         ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name))
         core.event(ref, found.metadata.uid, texts.RECORD_PUT_BACK, text, warning=True)
         core.note(text, warning=True, cluster=found.metadata.name)
         known = core.caution.recovery.clusters.get(found.metadata.name)
         if known is not None and known.metadata == found.metadata:  # of a later one the links say so themselves
-            doubts.unconfirmed.append(found)
-    doubts.clusters = {}
+            doubts.unconfirm(found)
     for cluster in core.sessions.owed_to():  # what fell due meanwhile
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     return True
@@ -116,13 +110,13 @@ def _ask(core: Core, now: float) -> None:
     doubts = core.caution.terms
     if doubts.lease is None or doubts.read_id:
         return
-    doubts.read_id, doubts.asks_at = core.ids.take(), now
     workloads = core.knowledge.workloads
-    doubts.asked = {
+    asked = {
         rec.uid: workloads[key].metadata.resource_version
         for key, (_, rec) in core.knowledge.readings.items()
         if rec.term > core.term
     }
+    doubts.ask(core.ids.take(), asked, now)
     core.command(Read(read_id=doubts.read_id, ref=doubts.lease))
 
 
@@ -131,7 +125,7 @@ def _forged(core: Core, uid: str, version: str) -> None:
     known = core.knowledge.workload_of(uid)
     if known is None:
         return
-    core.caution.terms.forged[uid] = version
+    core.caution.terms.forge(uid, version)
     key = ObjectKey(known.metadata.namespace, known.metadata.name)
     text = texts.term_put_back(core.knowledge.readings[key][1].term, core.term)
     core.event(ref_of(known), uid, texts.RECORD_PUT_BACK, text, warning=True)

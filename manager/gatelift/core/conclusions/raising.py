@@ -31,14 +31,14 @@ _REFUSALS = FOR_GOOD | {WriteError.FORBIDDEN}
 def begin(core: Core) -> None:
     """Raise the epochs of all Workloads that the restored record has: higher ones may have been used since."""
     state = core.caution.recovery
-    state.raising = True
     least = state.word.epochs if state.word is not None else 0
-    state.unraised.clear()
-    state.to_raise = {
-        key
-        for key, known in core.knowledge.workloads.items()
-        if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
-    }
+    state.begin_raising(
+        {
+            key
+            for key, known in core.knowledge.workloads.items()
+            if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
+        }
+    )
     core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
 
 
@@ -78,8 +78,7 @@ def raised(core: Core, key: ObjectKey) -> None:
     """Take that a Workload has its epoch, or is gone, or goes."""
     state = core.caution.recovery
     if key in state.to_raise:
-        state.to_raise.discard(key)
-        state.unraised.discard(key)
+        state.raised(key)
         if len(state.to_raise) <= len(state.unraised) + len(core.caution.set_aside):
             core.agenda.mark(LOOK)
 
@@ -94,7 +93,6 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     ):
         return
     core.agenda.mark(LOOK)
-    if key not in state.unraised:
-        state.unraised.add(key)
+    if state.not_raised(key):
         why = recovery_texts.not_raised(plain(event.message or event.error.value))
         core.event(outstanding.ref, outstanding.uid, NOT_RAISED, why, warning=True)

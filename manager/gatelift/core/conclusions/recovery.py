@@ -50,25 +50,18 @@ from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 
-UNEXPLAINED_MAX = 100_000
-"""Placements of a cluster that no Workload explains and that are remembered: as many as an inventory has."""
-
 # --- how certain the record is ------------------------------------------------------------------------------------
 
 
 def leads(core: Core, *, warm: bool, counter: int) -> None:
     """Begin a term. `warm`: this process saw the Lease of a settled lead move a moment before it took it."""
     state = core.caution.recovery
-    state.settled = warm
-    state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
-    state.unvouched, state.unproven = set(), set()
-    state.awaited = set()
-    state.ask_all()
+    state.begin_term(warm=warm, counter=counter, began=core.wall.text(core.now))
     _is_told(core)
     if state.stage is Stage.WAITING:
         _begin(core)  # it may have been said after the Lease was found free
-    if state.cold and not state.awaited:
-        state.cold = False
+    if not state.awaited:
+        state.warm_up()
     _settle(core)
     if core.caution.halted:
         core.note(core.caution.halted, warning=True)
@@ -84,7 +77,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
     found = core.links.counted(latest(former, found))  # no edit answers it
     if state.finding is not None and former.metadata.uid != found.metadata.uid:
         gone(core, former)
-    state.clusters[name] = found
+    state.cluster_seen(found)
     if state.is_said(found):
         heard(core, name)
     if name in state.unvouched:
@@ -96,9 +89,8 @@ def seen(core: Core, found: WorkerCluster) -> None:
     before = state.stage
     read = told(found)
     if not core.term and read is not None:  # who leads knows better than what it wrote a moment ago
-        state.finding = read.finding
-        state.asked.recall(read.clusters)
-    state.word, state.without = word(found), without(found)
+        state.recall(read)
+    state.said(word(found), without(found))
     _is_told(core)
     for gone_name in [each for each in state.without.names if state.is_gone(each) and state.is_fenced_gone(each)]:
         heard(core, gone_name)
@@ -128,16 +120,13 @@ def gone(core: Core, last: object) -> None:
     if not isinstance(last, WorkerCluster):
         return
     state, name = core.caution.recovery, last.metadata.name
-    found = state.clusters.pop(name, last)
+    found = state.cluster_gone(last)
     if state.finding is None or not core.term:
         heard(core, name)
         return
     asked = state.asked.gone(found)
     if asked and not state.raising and not state.is_fenced_gone(asked):
-        state.listed.pop(asked, None)
-        state.unvouched.discard(asked)
-        state.unproven.discard(asked)
-        state.awaited.add(asked)
+        state.await_anew(asked)
         core.note(recovery_texts.gone(asked), warning=True, cluster=asked)
         _tell(core, LOCAL_CLUSTER, texts.DELETED_MEANWHILE, recovery_texts.gone(asked))
         _settle(core)
@@ -162,8 +151,7 @@ def shown(core: Core, upcall: CounterShown) -> None:
         # restore; epochs were used since, and clusters have come back.
         _halt(core, Finding(why=why, since=core.wall.text(core.now), counter=counter, term=term), upcall.cluster)
     else:
-        counter, term = max(finding.counter, counter), max(finding.term, term)
-        state.finding = msgspec.structs.replace(finding, counter=counter, term=term)
+        state.find_higher(finding, counter, term)
     _settle(core)
     core.agenda.mark(LOOK)
 
@@ -187,11 +175,7 @@ def _is_told(core: Core) -> None:
 
 def _halt(core: Core, finding: Finding, cluster: str) -> None:
     """Halt all dispatch, and wait for each cluster once a person says *go on* after this very finding."""
-    state = core.caution.recovery
-    state.raising = False
-    state.to_raise.clear()
-    state.finding = finding
-    state.ask_all()
+    core.caution.recovery.halt(finding)
     core.note(finding.why, warning=True, cluster=cluster)
     _tell(core, LOCAL_CLUSTER, texts.RESTORED, finding.why)
 
@@ -231,20 +215,16 @@ def _is_outdone(core: Core, written: Finding | None) -> bool:
 
 def heard(core: Core, name: str) -> None:
     """Take that a cluster has listed what it has, or need not be waited for."""
-    state = core.caution.recovery
-    state.unvouched.discard(name)
     _proves(core, name)
-    if name in state.awaited:
-        state.awaited.discard(name)
+    if core.caution.recovery.heard(name):
         _settle(core)
         core.agenda.mark(LOOK)
 
 
 def _proves(core: Core, name: str) -> None:
     """Forget that the list of a cluster proves nothing: it is over, or nobody waits for another."""
-    if name in core.caution.recovery.unproven:
-        core.caution.recovery.unproven.discard(name)
-        core.placements.changed.add(name)
+    if core.caution.recovery.proves(name):
+        core.placements.note(name)
 
 
 def _answers(core: Core, name: str) -> bool:
@@ -270,17 +250,14 @@ def _settle(core: Core) -> None:
     state = core.caution.recovery
     if core.stepped_down:
         return
-    vouched = {name for name in state.unvouched if not state.is_gone(name) and _answers(core, name)}
-    state.unvouched -= vouched
-    state.awaited -= vouched - state.unproven
+    state.vouch({name for name in state.unvouched if not state.is_gone(name) and _answers(core, name)})
     if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
         raising.begin(core)
     if state.stage is Stage.RAISING and not state.to_raise:
-        state.finding, state.raising = None, False
-        state.asked.by_name.clear()
-    if state.finding is None and state.cold and not state.awaited:
-        state.cold = False
-    before, core.caution.halted = core.caution.halted, _why(core)
+        state.end()
+    if state.finding is None and not state.awaited:
+        state.warm_up()
+    before = core.caution.halt(_why(core))
     if before and not core.caution.halted:
         _go_on(core)
 
@@ -293,7 +270,7 @@ def tell_lease(core: Core) -> None:
     """
     state = core.caution.recovery
     if state.settled != (not core.caution.halted) and (state.settled or _is_written(core)):
-        state.settled = not state.settled
+        state.settle(settled=not state.settled)
         core.command(SettleLease(term=core.term, settled=state.settled))
 
 
@@ -323,8 +300,7 @@ def _go_on(core: Core) -> None:
     """Place again: what was listed meanwhile is compared first, and no cluster is told anything before that."""
     state = core.caution.recovery
     core.note("dispatch goes on: all that was waited for has been heard")
-    for cluster in sorted(state.held):
-        state.again.append(state.held.pop(cluster))
+    for cluster in state.take_up_held():
         core.sessions.compare(cluster)
     core.mark_later(sorted(core.attempts))
     for cluster in state.clusters:
@@ -406,9 +382,7 @@ def spares(core: Core, cluster: str, key: PlacementKey, known: Workload) -> bool
 def listed(core: Core, upcall: PlacementsInventoried) -> None:
     """Take that a cluster has listed what it has, and that this was looked at."""
     state, cluster = core.caution.recovery, upcall.cluster
-    state.listed[cluster] = len(upcall.entries)
-    if core.caution.halted:
-        state.held[cluster] = upcall
+    state.take_list(upcall, hold=bool(core.caution.halted))
     if upcall.unheard and state.finding is not None and cluster in state.awaited:
         _proves_nothing(core, cluster)
     else:
@@ -426,18 +400,14 @@ def _proves_nothing(core: Core, cluster: str) -> None:
 
     It greets anew as soon as its agent can tell.
     """
-    state = core.caution.recovery
-    if cluster not in state.unproven:
-        state.unproven.add(cluster)
-        core.placements.changed.add(cluster)
+    if core.caution.recovery.proves_nothing(cluster):
+        core.placements.note(cluster)
         _warn(core, cluster, texts.LIST_PROVES_NOTHING, recovery_texts.list_proves_nothing(cluster))
 
 
 def _is_asked_about(core: Core, cluster: str) -> None:
     """Wait for a person's word about what ran under a name before who has it now."""
-    state = core.caution.recovery
-    if cluster not in state.unvouched:
-        state.unvouched.add(cluster)
+    if core.caution.recovery.unvouch(cluster):
         _warn(core, cluster, texts.UNVOUCHED, recovery_texts.unvouched(cluster))
 
 
@@ -448,15 +418,13 @@ def _warn(core: Core, cluster: str, reason: str, text: str) -> None:
 
 def over(core: Core, cluster: str) -> None:
     """Take that a session is over: what it listed counts no more."""
-    core.caution.recovery.held.pop(cluster, None)
+    core.caution.recovery.session_over(cluster)
     _proves(core, cluster)
 
 
 def forget(core: Core, cluster: str) -> None:
     """Forget what a cluster had that nothing explains: it lists all anew, or is not expected any more."""
-    state = core.caution.recovery
-    state.listed.pop(cluster, None)
-    if state.unexplained.pop(cluster, None):
+    if core.caution.recovery.forget_lists(cluster):
         core.agenda.mark(LOOK)
 
 
@@ -467,11 +435,10 @@ def leave_alone(core: Core, cluster: str, key: PlacementKey, listed: InventoryEn
     """
     if listed is not None and listed.name:
         predecessors.left_alone(core, cluster, listed)
-    mine = core.caution.recovery.unexplained.setdefault(cluster, {})
-    if key in mine or len(mine) >= UNEXPLAINED_MAX:
+    count = core.caution.recovery.leave_alone(cluster, key, listed.namespace if listed is not None else "")
+    if not count:
         return
-    mine[key] = listed.namespace if listed is not None else ""
-    if len(mine) == 1:
+    if count == 1:
         text = texts.unexplained(cluster)
         core.note(text, warning=True, cluster=cluster)
         _tell(core, cluster, texts.UNEXPLAINED, text)
@@ -485,6 +452,5 @@ def leaves(core: Core, cluster: str, key: PlacementKey) -> bool:
 
 def is_over(core: Core, cluster: str, key: PlacementKey) -> None:
     """Take that something that nothing explained has ended."""
-    mine = core.caution.recovery.unexplained.get(cluster, {})
-    if mine.pop(key, None) is not None:
+    if core.caution.recovery.is_over(cluster, key):
         core.agenda.mark(LOOK)

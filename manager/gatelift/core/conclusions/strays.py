@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
-from gatelift.core.api.inflight import pause
 from gatelift.core.conclusions import recovery, reports
 from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
@@ -31,16 +30,15 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
         core.agenda.wake(DOUBTS, doubts.asks_again_at)
         return
     for namespace in unasked:
-        doubts.asked_at = now
         read_id = core.ids.take()
-        doubts.asked[read_id] = namespace
+        doubts.ask(read_id, namespace, now)
         core.command(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
 
 
 def listed(core: Core, event: ReadAllDone, now: float) -> None:
     """All Workloads of a namespace were read: placements that are still in no record are dropped (R3)."""
     doubts = core.doubts
-    namespace = doubts.asked.pop(event.read_id, None)
+    namespace = doubts.take_asked(event.read_id)
     if namespace is None:
         return
     doubts.answered(now)
@@ -61,12 +59,10 @@ def not_listed(core: Core, event: ReadFailed, now: float) -> bool:
     if out_of_sight.not_listed(core, event, now):
         core.agenda.mark(DOUBTS)
         return True
-    namespace = doubts.asked.pop(event.read_id, None)
+    namespace = doubts.take_asked(event.read_id)
     if namespace is None:
         return False
-    doubts.failed(namespace)
-    doubts.failures += 1
-    doubts.asks_again_at = now + pause(doubts.failures)
+    doubts.failed(namespace, now)
     core.note(f"Workloads could not be listed: {event.message}; asked again", warning=True)
     core.agenda.mark(DOUBTS)
     return True

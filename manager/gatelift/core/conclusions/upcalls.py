@@ -77,7 +77,7 @@ def _session(opened: LinkOpened) -> tuple[tuple[str, str], ...]:
 def _look_at_all(core: Core, cluster: str) -> None:
     core.mark_later(sorted(core.placements.at(cluster)))
     core.mark_later(sorted(core.placements.unapplied(cluster)))
-    core.mark_later(core.predecessors.waiting.pop(cluster, ()))
+    core.mark_later(core.predecessors.take_waiting(cluster))
 
 
 def _changed(core: Core, cluster: str, now: float) -> None:
@@ -87,7 +87,7 @@ def _changed(core: Core, cluster: str, now: float) -> None:
     if core.links.state(cluster) is None:
         reports.let_go(core, cluster)
         recovery.forget(core, cluster)
-    core.placements.changed.add(cluster)
+    core.placements.note(cluster)
     view = core.view(cluster)
     room = dispatch.room_at(core, view, now) if view is not None and view.open else 0
     for _ in range(min(room, WAKE_MAX, core.cluster_waiters.count_for_room())):

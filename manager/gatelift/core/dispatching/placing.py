@@ -362,7 +362,7 @@ def lose(core: Core, attempt: Attempt, text: str = "") -> None:
     if attempt.state is AttemptState.LOST:
         return
     attempt.follow(Internal.LOSE)
-    core.placements.changed.add(attempt.cluster)
+    core.placements.note(attempt.cluster)
     telling.unreachable(core, attempt, text or texts.unreachable(attempt.cluster))
 
 

@@ -31,6 +31,19 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.objects.versions import newer
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 
+Surrounding = (
+    ClusterQueue
+    | LocalQueue
+    | Cohort
+    | ResourceFlavor
+    | AdmissionCheck
+    | MultiKueueConfig
+    | Namespace
+    | WorkloadPriorityClass
+    | PriorityClass
+)
+"""What Workloads depend on, and is kept as it was last seen."""
+
 
 def key_of(metadata: ObjectMeta) -> ObjectKey:
     """Return where the object lives."""
@@ -63,7 +76,9 @@ class Owner:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Caches by key. `workload_by_uid`, `by_owner`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`.
+    """Caches by key. Only this module writes it.
+
+    `workload_by_uid`, `by_owner`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`.
 
     `readings`: the kind of a Workload's owner (None: of none that travels), and the record, read once for each version.
     """
@@ -96,8 +111,30 @@ class Knowledge:
             return None
         return self.configs.get(named.name)
 
-    def put_workload(self, workload: Workload) -> bool:
-        """Keep a Workload; False when what is known is as new or newer, also that it is gone."""
+    def put(self, seen: Surrounding) -> None:
+        """Keep what Workloads depend on, as it is now."""
+        self._cache_of(seen)[_cached_as(seen)] = seen
+
+    def drop(self, last: Surrounding) -> None:
+        """Forget what Workloads depended on, and is gone."""
+        self._cache_of(last).pop(_cached_as(last), None)
+
+    def _cache_of(self, seen: Surrounding) -> dict[Any, Any]:
+        caches: dict[type[Surrounding], dict[Any, Any]] = {
+            ClusterQueue: self.cluster_queues,
+            LocalQueue: self.local_queues,
+            Cohort: self.cohorts,
+            ResourceFlavor: self.flavors,
+            AdmissionCheck: self.checks,
+            MultiKueueConfig: self.configs,
+            Namespace: self.namespaces,
+            WorkloadPriorityClass: self.workload_classes,
+            PriorityClass: self.pod_classes,
+        }
+        return caches[type(seen)]
+
+    def put_workload(self, workload: Workload, kind: Kind[Any] | None, rec: Record) -> bool:
+        """Keep a Workload with its reading; False when what is known is as new or newer, also that it is gone."""
         key = key_of(workload.metadata)
         if workload.metadata.uid in self.departed:
             return False
@@ -107,6 +144,7 @@ class Knowledge:
                 return False
             self._unindex(key, known)
         self.workloads[key] = workload
+        self.readings[key] = (kind, rec)
         self.workload_by_uid[workload.metadata.uid] = key
         for owner in owners_of(workload):
             self.by_owner.setdefault(owner.uid, set()).add(key)
@@ -201,6 +239,10 @@ class Knowledge:
 DEPARTED_MAX = 20_000
 """UIDs of gone Workloads and users' objects that are remembered: 2 MB at most. One that is forgotten costs one list
 when it is reported, or one read before its Workload ends."""
+
+
+def _cached_as(seen: Surrounding) -> ObjectKey | str:
+    return key_of(seen.metadata) if isinstance(seen, LocalQueue) else seen.metadata.name
 
 
 def _discard(index: dict[Any, set[ObjectKey]], at: Any, key: ObjectKey) -> None:

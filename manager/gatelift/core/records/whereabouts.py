@@ -43,6 +43,13 @@ class Whereabouts:
         if not here:
             del self._at[cluster], self._counts[cluster]
 
+    def take_changed(self) -> list[str]:
+        """Return, once, the clusters whose set is another one."""
+        if not self.changed:
+            return []
+        changed, self.changed = sorted(self.changed), set()
+        return changed
+
     def namespaces(self, cluster: str) -> frozenset[str]:
         """Return the namespaces in which something is placed."""
         return frozenset(self._counts.get(cluster, ()))

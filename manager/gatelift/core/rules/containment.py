@@ -48,7 +48,7 @@ def pass_failed(core: Core, key: Key, error: Exception, now: float) -> None:
     _say(core, f"{key.look} {key.object}", failure, now)
     ref, uid = _object_of(core, key)
     if key.look is Look.WORKLOAD and uid and uid not in core.attempts:
-        core.caution.set_aside.add(uid)
+        core.caution.cannot_read(uid)
     if ref is not None and uid:
         text = f"Gatelift could not handle this object, leaves it as it is and tries again: {failure.text}"
         core.event(ref, uid, INTERNAL_ERROR, text, warning=True)
@@ -64,7 +64,7 @@ def pass_done(core: Core, key: Key) -> None:
     if core.contained.resting:
         core.contained.well(key)
     if core.caution.set_aside and key.look is Look.WORKLOAD:
-        core.caution.set_aside.discard(_object_of(core, key)[1])
+        core.caution.can_read(_object_of(core, key)[1])
 
 
 def undecided(core: Core, fault: Fault, now: float) -> None:

@@ -35,9 +35,9 @@ def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
         return seen
     before = _first(core, known)
     if before is None or (_names(_first(core, seen), before) and (says_owner(seen) or not says_owner(known))):
-        core.caution.changed_owners.pop(uid, None)
+        core.caution.tampered.owner_stands(uid)
         return seen
-    core.caution.changed_owners.setdefault(uid, False)
+    core.caution.tampered.owner_changed(uid)
     annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before)}
     return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
@@ -58,14 +58,13 @@ def _names(seen: OwnerReference | None, before: OwnerReference) -> bool:
 def write_back(core: Core, known: Workload, now: float) -> None:
     """Write the owner of a Workload back that was changed, where nothing else of it is being written."""
     meta, ref = known.metadata, ref_of(known)
-    if meta.uid not in core.caution.changed_owners or core.inflight.busy(ref):
+    if not core.caution.tampered.is_owner_changed(meta.uid) or core.inflight.busy(ref):
         return
     if core.resting.rests(ref, Purpose.PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
         return
     said = {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
-    if not core.caution.changed_owners[meta.uid]:  # once, however often the write is refused
-        core.caution.changed_owners[meta.uid] = True
+    if core.caution.tampered.tells_owner(meta.uid):
         core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
         core.note(texts.OWNER_PUT_BACK_TEXT, core.attempts.get(meta.uid), warning=True)
     core.patch_workload(known, msgspec.json.encode(body), Purpose.PUT_OWNER_BACK, status=False)

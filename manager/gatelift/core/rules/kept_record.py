@@ -50,7 +50,7 @@ _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 def gained(core: Core, now: float) -> None:
     """Take that the Lease is ours: who had it before asks for no write any more."""
-    core.caution.predecessors_write_until = now + landed_seconds()
+    core.caution.tampered.began_to_lead(now + landed_seconds())
 
 
 def believed(core: Core, seen: Workload, after: Record) -> Workload:
@@ -72,18 +72,16 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
         changed = given or (before.reserved and taken)
     else:
         return seen
-    core.caution.other_clusters.pop(uid, None)
+    tampered = core.caution.tampered
     if not changed:
-        core.caution.changed_records.pop(uid, None)
+        tampered.record_stands(uid)
         return seen
-    if seen.status.cluster_name and seen.status.cluster_name != known.status.cluster_name:
-        core.caution.other_clusters[uid] = seen.metadata.resource_version
-    told = core.caution.changed_records.get(uid) is False
-    core.caution.changed_records[uid] = attempt is not None and _is_late_end(
-        core, attempt, after, epochs.returned(seen)
-    )
+    told = tampered.is_blamed(uid)
+    late = not given and attempt is not None and _is_late_end(core, attempt, after, epochs.returned(seen))
+    others = bool(seen.status.cluster_name) and seen.status.cluster_name != known.status.cluster_name
+    version = seen.metadata.resource_version if others else ""
+    tampered.record_changed(uid, other_cluster_in=version, maybe_former=late)
     if given:
-        core.caution.changed_records[uid] = False
         if not told:
             _say(core, seen, _NOT_GIVEN, attempt)
     elif not told and attempt is not None:
@@ -93,7 +91,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
 
 def tell(core: Core, known: Workload, attempt: Attempt) -> None:
     """Tell people that a record is put back; nothing where it was not changed, or a leader before may have done it."""
-    if core.caution.changed_records.get(known.metadata.uid) is False:
+    if core.caution.tampered.is_blamed(known.metadata.uid):
         _say(core, known, texts.record_put_back(attempt.cluster, attempt.epoch), attempt)
 
 
@@ -112,7 +110,8 @@ def _is_given_by_others(core: Core, attempt: Attempt | None, known: Workload, af
     before = core.knowledge.readings[after.ref.key][1]
     if before.reserved or not after.reserved or before.finished or not (core.rebuilt and core.leads(core.now)):
         return False
-    if core.now < core.caution.predecessors_write_until or after.term > core.term:  # R3: `higher_terms` asks for more
+    tampered = core.caution.tampered
+    if core.now < tampered.former_writes_until or after.term > core.term:  # R3: `higher_terms` asks for more
         return False
     if attempt is None:
         return True
@@ -168,7 +167,8 @@ def _granted(workload: Workload) -> Admission | None:
 
 def _is_late_end(core: Core, attempt: Attempt, after: Record, returned: int) -> bool:
     """Say whether a leader before may have written that a placement is over: with its marks, while that may land."""
-    if core.now >= core.caution.predecessors_write_until and not core.caution.changed_records.get(attempt.uid):
+    tampered = core.caution.tampered
+    if core.now >= tampered.former_writes_until and not tampered.is_maybe_former(attempt.uid):
         return False
     is_free = not (after.reserved or after.admitted or after.cluster)
     return attempt.state in LIVE and is_free and returned >= attempt.epoch and after.term < core.term
@@ -195,19 +195,20 @@ def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]
 
 def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
     """Write a record back that was changed; True if nothing else is to be done for it now."""
-    if known.metadata.uid not in core.caution.changed_records:
+    tampered = core.caution.tampered
+    if not tampered.is_record_changed(known.metadata.uid):
         return False
     if core.resting.rests(rec.ref, Purpose.PUT_RECORD_BACK, core.agenda, attempt.look, now):
         return False
-    if core.caution.changed_records[attempt.uid]:
+    if tampered.is_maybe_former(attempt.uid):
         if attempt.state is AttemptState.ENDED or (_is_heard(core, attempt) and rec.evicted):
             return False  # what is over is written as that; what was being stopped is, and nothing else is done
         if _is_awaited(core, attempt):
             return True  # its cluster is looked at again when it is heard, or lost
-        core.caution.changed_records[attempt.uid] = False
+        tampered.blame(attempt.uid)
         tell(core, known, attempt)
     back = known
-    if core.caution.other_clusters.get(attempt.uid) == known.metadata.resource_version:
+    if tampered.names_other_cluster(attempt.uid, known.metadata.resource_version):
         # Immutable once set, but for being cleared: the version that follows is changed, too, and written back whole.
         back = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, cluster_name=None))
     core.patch_workload(known, record.status_write(back), Purpose.PUT_RECORD_BACK)
@@ -216,7 +217,9 @@ def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: 
 
 def is_refused(core: Core, rec: Record, now: float) -> bool:
     """Say whether the API server shows a record that was changed, and does not take it back as it was."""
-    return rec.uid in core.caution.changed_records and core.resting.until(rec.ref, Purpose.PUT_RECORD_BACK, now) > 0
+    if not core.caution.tampered.is_record_changed(rec.uid):
+        return False
+    return core.resting.until(rec.ref, Purpose.PUT_RECORD_BACK, now) > 0
 
 
 def fits(known: Workload) -> bool:

@@ -90,7 +90,7 @@ def class_seen(core: Core, seen: WorkloadPriorityClass) -> None:
         if owner is not None:
             core.mark_owner(owner)
     before = core.knowledge.workload_classes.get(seen.metadata.name)
-    core.knowledge.workload_classes[seen.metadata.name] = seen
+    core.knowledge.put(seen)
     if before is None or before.value != seen.value:
         known = core.knowledge.workloads
         core.mark_later(known[key].metadata.uid for key in sorted(core.knowledge.by_class.get(seen.metadata.name, ())))

@@ -52,7 +52,7 @@ def follow(core: Core, known: Workload) -> None:
     """Have a Workload that waits for a predecessor looked at again when that one's cluster comes or goes."""
     held = _holder(core, known)
     if held is not None:
-        core.predecessors.waiting.setdefault(held.cluster, {})[known.metadata.uid] = None
+        core.predecessors.wait(held.cluster, known.metadata.uid)
 
 
 def _holder(core: Core, known: Workload) -> Holder | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift.core.state.few_lines import FewLines
-from gatelift.core.state.recovery_values import Recovery
+from gatelift.core.state.recovery_progress import Recovery
+from gatelift.core.state.tampered import TamperedWorkloads
 from gatelift.core.state.term_doubts import TermDoubts
 from gatelift_wire.values.keys import PlacementKey
 
@@ -42,26 +43,16 @@ class Caution:
     """The doubts of one leader. `halted`: why nothing at all is placed, "" when nothing speaks against it."""
 
     halted: str = ""
-    nobodys: dict[str, dict[str, set[int]]] = field(default_factory=dict)
-    """Cluster -> UID -> epochs of what its last inventory lists that only wears our labels (`belief`)."""
     lines: FewLines = field(default_factory=FewLines)
     """What each cluster's words have left in the log."""
     set_aside: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
     recovery: Recovery = field(default_factory=Recovery)
-    changed_records: dict[str, bool] = field(default_factory=dict)
-    """UIDs of Workloads whose record somebody else has changed, and which is to be written back (`kept_record`).
-
-    Whether a leader before may have done it: then it is left alone until its cluster was heard, or is lost.
-    """
-    changed_owners: dict[str, bool] = field(default_factory=dict)
-    """UIDs of Workloads that somebody else gave to another object, or none: whether people are told (`kept_owner`)."""
-    other_clusters: dict[str, str] = field(default_factory=dict)
-    """UID -> version of a changed record that names another cluster, which can only be cleared, first."""
-    predecessors_write_until: float = 0.0
-    """Until when a write of a leader before may land."""
+    tampered: TamperedWorkloads = field(default_factory=TamperedWorkloads)
     terms: TermDoubts = field(default_factory=TermDoubts)
     """Whether we still lead, while a record says otherwise (`higher_terms`)."""
+    _nobodys: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    """Cluster -> UID -> epochs of what its last inventory lists that only wears our labels (`belief`)."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0
@@ -69,6 +60,45 @@ class Caution:
     _doubted: set[str] = field(default_factory=set)  # clusters whose last greeting brought a seal that is not ours
     to_tell: set[str] = field(default_factory=set)
     """Clusters that get no new work, or get it again, for other reasons than they were last shown with."""
+
+    def halt(self, why: str) -> str:
+        """Place nothing at all, or, with "", place again; return why nothing was placed until now."""
+        before, self.halted = self.halted, why
+        return before
+
+    def cannot_read(self, uid: str) -> None:
+        """Take that the record of a Workload could not be read."""
+        self.set_aside.add(uid)
+
+    def can_read(self, uid: str) -> None:
+        """Take that it could, or that the Workload is gone."""
+        self.set_aside.discard(uid)
+
+    def take_to_tell(self) -> set[str]:
+        """Return, once, the clusters that are to be shown with another reason."""
+        if not self.to_tell:
+            return self.to_tell
+        to_tell, self.to_tell = self.to_tell, set()
+        return to_tell
+
+    # --- what only wears our labels -------------------------------------------------------------------------------
+
+    def list_nobodys(self, cluster: str, key: PlacementKey) -> bool:
+        """Take that a cluster lists what only wears our labels; False when it lists some of that UID already."""
+        epochs = self._nobodys.setdefault(cluster, {}).setdefault(key.uid, set())
+        is_first = not epochs
+        epochs.add(key.epoch)
+        return is_first
+
+    def is_nobodys(self, cluster: str, key: PlacementKey) -> bool:
+        """Say whether a cluster's last inventory lists this key on what only wears our labels."""
+        return key.epoch in self._nobodys.get(cluster, {}).get(key.uid, ())
+
+    def forget_nobodys(self, cluster: str) -> None:
+        """Take that a cluster lists all that it has anew."""
+        self._nobodys.pop(cluster, None)
+
+    # --- later epochs -------------------------------------------------------------------------------------------
 
     def holds(self, uid: str) -> bool:
         """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""

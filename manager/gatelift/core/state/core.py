@@ -132,6 +132,22 @@ class Core:
         """Say whether nothing more is looked at: it has stepped down, or asks whether it leads (R3)."""
         return self.stepped_down or self.caution.terms.asking
 
+    def lead(self, term: int) -> None:
+        """Begin to lead, in a term of our own."""
+        self.term = term
+
+    def leads_as_long_as(self, until: float) -> None:
+        """Take until when our own lease is valid."""
+        self.leads_until = until
+
+    def stand_still(self) -> None:
+        """Do nothing any more: the lead is lost."""
+        self.stepped_down = True
+
+    def has_rebuilt(self) -> None:
+        """Take that all attempts that the records tell of are there."""
+        self.rebuilt = True
+
     def may_inform(self, key: Key, now: float) -> bool:
         """Say whether a write that only informs may go out now; if not, `key` is looked at when its turn comes."""
         may = self.budget.ask(key, now)
@@ -217,7 +233,7 @@ class Core:
                 ref=ref, purpose=purpose, decided_on=decided_on, uid=uid, lands_until=lands_until, informs=informs
             ),
         )
-        self.budget.out += informs
+        self.budget.began(informs=informs)
         self._commands.append(
             Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
         )
@@ -380,8 +396,7 @@ class Core:
         self.waiting_reasons.forget(uid)
         self.failures.gone(uid)
         self.predecessors.wait_no_more(uid)
-        self.caution.changed_records.pop(uid, None)
-        self.caution.other_clusters.pop(uid, None)
+        self.caution.tampered.forget(uid)
         self.ledger.forget(uid)
 
     # --- marks --------------------------------------------------------------------------------------------------

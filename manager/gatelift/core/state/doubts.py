@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gatelift.core.api.inflight import pause
 from gatelift_wire.values.keys import PlacementKey
 
 DOUBTS_MAX = 10_000
@@ -84,6 +85,15 @@ class Doubts:
         """Return the namespaces whose Workloads have to be read; none while a round of lists is under way."""
         return [] if self.asked else list(self.waiting)
 
+    def ask(self, read_id: int, namespace: str, now: float) -> None:
+        """Take that the Workloads of a namespace are asked for, which begins a round of lists or belongs to one."""
+        self.asked[read_id] = namespace
+        self.asked_at = now
+
+    def take_asked(self, read_id: int) -> str | None:
+        """Return, once, which namespace was asked for; None: something else was."""
+        return self.asked.pop(read_id, None)
+
     def take(self, namespace: str) -> dict[Placed, bool]:
         """Return, once, what waits for the Workloads of a namespace, which have been read."""
         found = self.waiting.pop(namespace, {})
@@ -91,8 +101,13 @@ class Doubts:
         self._of = +self._of
         return found
 
-    def failed(self, namespace: str) -> None:
-        """Take that a namespace could not be listed: what waits for it waits for a list of all, and for none else's."""
+    def failed(self, namespace: str, now: float) -> None:
+        """Take that a namespace could not be listed: what waits for it waits for a list of all, and for none else's.
+
+        That is asked for after a pause, longer each time in a row.
+        """
+        self.failures += 1
+        self.asks_again_at = now + pause(self.failures)
         for placed, over in self.waiting.pop(namespace, {}).items():
             of_all = self.waiting.setdefault("", {})
             if placed in of_all:

@@ -45,6 +45,10 @@ class OutOfSight:
     failures: int = 0
     asks_at: float = 0.0
 
+    def found(self, ref: ObjectRef) -> None:
+        """Take that what left its watch is in sight again."""
+        self.left.pop(ref, None)
+
 
 def remember(core: Core, owner: Owner) -> None:
     """Remember what left its watch and was not seen to end: with our finalizer on it may be there for ever."""

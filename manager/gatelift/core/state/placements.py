@@ -23,6 +23,17 @@ class Placements:
     _unapplied: dict[str, set[str]] = field(default_factory=dict)
     _whereabouts: Whereabouts = field(default_factory=Whereabouts)
 
+    def note(self, cluster: str) -> None:
+        """Have the links told anew of a cluster: its counts, or what is shown beside them."""
+        self.changed.add(cluster)
+
+    def take_changed(self) -> set[str]:
+        """Return, once, the clusters of which the links are to be told anew."""
+        if not self.changed:
+            return self.changed
+        changed, self.changed = self.changed, set()
+        return changed
+
     def put(self, cluster: str, uid: str, namespace: str) -> None:
         """Take that an attempt is placed at a cluster, which has not applied it yet."""
         self._placed.setdefault(cluster, set()).add(uid)
@@ -68,10 +79,8 @@ class Placements:
 
     def namespaces_told(self) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the clusters whose set of namespaces is another one than the links know, with that set; once."""
-        changed = self._whereabouts.changed
-        for cluster in sorted(changed) if changed else ():
+        for cluster in self._whereabouts.take_changed():
             yield cluster, self._whereabouts.namespaces(cluster)
-        changed.clear()
 
     def tidy(self, cluster: str) -> bool:
         """Keep no empty lists of a cluster; return whether anything is left of it."""

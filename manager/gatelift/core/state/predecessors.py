@@ -102,6 +102,14 @@ class Predecessors:
             del self.ended[next(iter(self.ended))]
         return memory
 
+    def wait(self, cluster: str, uid: str) -> None:
+        """Let a Workload wait for what may run at a cluster."""
+        self.waiting.setdefault(cluster, {})[uid] = None
+
+    def take_waiting(self, cluster: str) -> Iterable[str]:
+        """Return, once, who waits for what may run at a cluster."""
+        return self.waiting.pop(cluster, ())
+
     def wait_no_more(self, uid: str) -> None:
         """Forget who waited: its Workload is gone."""
         for cluster in [cluster for cluster, uids in self.waiting.items() if uid in uids]:
@@ -121,6 +129,21 @@ class Predecessors:
         """Return (cluster, placement) of what may run in the place of an object."""
         of_any_kind = _of_any_kind(place.namespace, place.name)
         return tuple(one for each in (place, of_any_kind, ANY) for one in self.by_place.get(each, ()))
+
+    def limit(self, cluster: str, limits: tuple[object, ...] | None) -> bool:
+        """Take what a person says of where work may go there, None: the cluster is gone; True when that is news."""
+        before = self.limits.pop(cluster, None)
+        if limits is None:
+            return bool(before)
+        self.limits[cluster] = limits
+        return before is not None and before != limits
+
+    def occupy(self, cluster: str, taken: frozenset[UserObject]) -> frozenset[UserObject]:
+        """Take which places another management cluster's work has at a cluster; return those that it had before."""
+        before = self.foreign.pop(cluster, frozenset())
+        if taken:
+            self.foreign[cluster] = taken
+        return before
 
     def is_explained(self, cluster: str, key: PlacementKey) -> bool:
         """Say whether a placement is remembered as one whose Workload is known to have vanished."""
@@ -228,12 +251,8 @@ def adopt(core: Core, cluster: str) -> None:
     """Take over what an earlier leader remembered of a cluster, and what its agent found there of other origins."""
     view = core.links.state(cluster)
     _adopt_foreign(core, cluster, foreign_runs.places(view.foreign) if view is not None else frozenset())
-    limits = (view.allowed_namespaces, view.labels) if view is not None else ()
-    if core.predecessors.limits.get(cluster, limits) != limits:
+    if core.predecessors.limit(cluster, (view.allowed_namespaces, view.labels) if view is not None else None):
         reach_changed(core)
-    core.predecessors.limits[cluster] = limits
-    if view is None:
-        del core.predecessors.limits[cluster]
     for said in view.predecessors if view is not None else ():
         key = PlacementKey(said.workload_uid, said.epoch)
         if (cluster, key) not in core.predecessors.ended:
@@ -241,7 +260,7 @@ def adopt(core: Core, cluster: str) -> None:
             facts = Known(written_revision=core.record_revision)
             memory = Memory(place, key, said.session, facts, said.given, said.cluster_queue)
             if core.predecessors.put(cluster, memory):
-                core.placements.changed.add(cluster)
+                core.placements.note(cluster)
                 core.mark_later((said.workload_uid,))  # it is charged from now on
 
 
@@ -261,10 +280,7 @@ def is_charged(core: Core, cluster: str, key: PlacementKey, queue: str) -> None:
 
 
 def _adopt_foreign(core: Core, cluster: str, taken: frozenset[UserObject]) -> None:
-    before = core.predecessors.foreign.pop(cluster, frozenset())
-    if taken:
-        core.predecessors.foreign[cluster] = taken
-    free = before - taken
+    free = core.predecessors.occupy(cluster, taken) - taken
     wake(core, tuple(core.knowledge.by_place) if ANY in free else sorted(free))
 
 
@@ -332,4 +348,4 @@ def show(core: Core, cluster: str) -> None:
     )
     over = frozenset(key for of, key in core.predecessors.ended if of == cluster)
     core.links.remember(cluster, entries, over)
-    core.placements.changed.add(cluster)
+    core.placements.note(cluster)

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
-from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.state.recovery_asked import Asked, Without
 from gatelift_kube.deciding.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.values.numbers import whole
 from gatelift_kube.values.plain_text import plain
-from gatelift_kube.values.resources import ObjectKey
 from gatelift_kube.values.unreadable import UNREADABLE
-from gatelift_wire.values.keys import PlacementKey
 
 ANNOTATION_RECOVERY = "gatelift.dev/recovery"
 """On `local`, the manager's: what it found, and how far the recovery has come (`Told`)."""
@@ -175,83 +170,3 @@ def is_fenced(found: WorkerCluster, finding: Finding) -> bool:
     """
     said = found.status
     return said.fenced_after == finding.since and said.fenced_after_through >= said.session
-
-
-@dataclass(slots=True)
-class Recovery:
-    """What one leader knows of the age of its record.
-
-    `cold`: it found a Lease that may be old, or that of one who waited for clusters itself, and has not heard all
-    clusters of its record yet (`awaited`). `held`: inventories that came while nothing was concluded from them; they
-    are compared once it goes on.
-    """
-
-    clusters: dict[str, WorkerCluster] = field(default_factory=dict)
-    finding: Finding | None = None
-    word: Word | None = None
-    cold: bool = False
-    settled: bool = False
-    """Whether our own Lease says, by our last word, that who follows need not wait."""
-    began: str = ""
-    """When the term began, for people."""
-    awaited: set[str] = field(default_factory=set)
-    asked: Asked = field(default_factory=Asked)
-    without: Without = field(default_factory=lambda: Without(""))
-    """What persons have said of clusters whose WorkerClusters are gone."""
-    unvouched: set[str] = field(default_factory=set)
-    """Of `awaited` those that have listed what they have, where that does not tell what ran there before."""
-    unproven: set[str] = field(default_factory=set)
-    """Of `awaited` those whose list proves nothing of what it does not name, as their agents say themselves."""
-    held: dict[str, PlacementsInventoried] = field(default_factory=dict)
-    again: list[PlacementsInventoried] = field(default_factory=list)
-    listed: dict[str, int] = field(default_factory=dict)
-    unexplained: dict[str, dict[PlacementKey, str]] = field(default_factory=dict)  # -> the namespace it is in
-    to_raise: set[ObjectKey] = field(default_factory=set)
-    unraised: set[ObjectKey] = field(default_factory=set)
-    """Of those, for which nobody waits: the API server refuses what is to be written."""
-    raising: bool = False
-    counter: int = 0
-    """The number in our own Lease."""
-
-    def take_again(self) -> list[PlacementsInventoried]:
-        """Return the inventories that are to be compared now, once."""
-        again, self.again = self.again, []
-        return again
-
-    def ask_all(self) -> None:
-        """Wait for each cluster that the record knows, and each whose object was deleted since a finding stands."""
-        if self.finding is not None:
-            for name in sorted(self.clusters):
-                self.asked.add(self.clusters[name])
-        self.awaited |= {name for name, found in self.clusters.items() if self._is_awaited(found)}
-        self.awaited |= {name for name in self.asked.by_name if self.is_gone(name) and not self.is_fenced_gone(name)}
-
-    def _is_awaited(self, found: WorkerCluster) -> bool:
-        if self.is_gone(found.metadata.name):
-            return not self.is_fenced_gone(found.metadata.name)
-        if self.finding is not None:  # revoked or not: it may have been taken in again since, in what is lost
-            return found.status.session > 0 and not is_fenced(found, self.finding)
-        return found.status.connected and not found.spec.revoked
-
-    def is_said(self, found: WorkerCluster) -> bool:
-        """Say whether a person has said of a cluster what ends the wait for it."""
-        if self.is_gone(found.metadata.name):
-            return self.is_fenced_gone(found.metadata.name)
-        return is_fenced(found, self.finding) if self.finding is not None else found.spec.revoked
-
-    def is_gone(self, name: str) -> bool:
-        """Say whether a name is asked about whose WorkerCluster is no more, or another one by now."""
-        return self.finding is not None and self.asked.is_gone(name, self.clusters.get(name))
-
-    def is_fenced_gone(self, name: str) -> bool:
-        """Say whether a person has said that nothing runs any more on a cluster whose WorkerCluster is no more."""
-        return self.finding is not None and self.without.since == self.finding.since and name in self.without.names
-
-    @property
-    def stage(self) -> Stage:
-        """How far it has come."""
-        if self.finding is None:
-            return Stage.DONE
-        if self.word is None or self.word.since != self.finding.since:
-            return Stage.HALTED
-        return Stage.RAISING if self.raising else Stage.WAITING

@@ -50,13 +50,13 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
         case kueue.LocalQueue():
             _local_queue(core, obj)
         case kueue.AdmissionCheck():
-            core.knowledge.checks[obj.metadata.name] = obj
+            core.knowledge.put(obj)
             core.ledger.engine.admission_check_changed(obj)
             core.agenda.mark(Key(Look.CHECK, key_of(obj.metadata)))
             showing.everything(core)
             predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
-            core.knowledge.configs[obj.metadata.name] = obj
+            core.knowledge.put(obj)
             _all_checks(core)
             predecessors.reach_changed(core)
         case _:
@@ -69,22 +69,22 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> None:
         case WorkerCluster():
             recovery.seen(core, obj)
         case kueue.ResourceFlavor():
-            core.knowledge.flavors[obj.metadata.name] = obj
+            core.knowledge.put(obj)
             core.ledger.engine.flavor_changed(obj)
             in_use.flavor_seen(core, obj)
             showing.everything(core)
         case kueue.Cohort():
             before = core.knowledge.cohorts.get(obj.metadata.name)
-            core.knowledge.cohorts[obj.metadata.name] = obj
+            core.knowledge.put(obj)
             core.ledger.engine.cohort_changed(obj)
             if before is None or before.spec != obj.spec:
                 showing.everything(core)
         case kueue.WorkloadPriorityClass():
             priorities.class_seen(core, obj)
         case core_objects.PriorityClass():
-            core.knowledge.pod_classes[obj.metadata.name] = obj
+            core.knowledge.put(obj)
         case core_objects.Namespace():
-            core.knowledge.namespaces[obj.metadata.name] = obj
+            core.knowledge.put(obj)
             core.ledger.engine.namespace_changed(obj.metadata.name, obj.metadata.labels)
         case core_objects.LimitRange():
             core.ledger.engine.limit_range_changed(obj)
@@ -113,7 +113,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
         case kueue.Workload():
             workload_gone(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
-            core.knowledge.cluster_queues.pop(name, None)
+            core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.CLUSTER_QUEUE, key))
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
@@ -122,18 +122,18 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             for local in _local_queues_of(core, name):
                 showing.queue(core, Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
-            core.knowledge.local_queues.pop(key, None)
+            core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.LOCAL_QUEUE, key))
             core.budget.leave(Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
             predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
-            core.knowledge.checks.pop(name, None)
+            core.knowledge.drop(obj)
             engine.admission_check_removed(name)
             showing.everything(core)
             predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
-            core.knowledge.configs.pop(name, None)
+            core.knowledge.drop(obj)
             _all_checks(core)
             predecessors.reach_changed(core)
         case _:
@@ -148,22 +148,22 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
     name, engine = obj.metadata.name, core.ledger.engine
     match obj:
         case kueue.ResourceFlavor():
-            core.knowledge.flavors.pop(name, None)
+            core.knowledge.drop(obj)
             in_use.flavor_gone(core, key_of(obj.metadata))
             engine.flavor_removed(name)
             showing.everything(core)
         case kueue.Cohort():
-            core.knowledge.cohorts.pop(name, None)
+            core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.COHORT, key_of(obj.metadata)))
             core.budget.leave(Key(Look.COHORT, key_of(obj.metadata)))
             engine.cohort_removed(name)
             showing.everything(core)
         case kueue.WorkloadPriorityClass():
-            core.knowledge.workload_classes.pop(name, None)
+            core.knowledge.drop(obj)
         case core_objects.PriorityClass():
-            core.knowledge.pod_classes.pop(name, None)
+            core.knowledge.drop(obj)
         case core_objects.Namespace():
-            core.knowledge.namespaces.pop(name, None)
+            core.knowledge.drop(obj)
             engine.namespace_removed(name)
         case core_objects.LimitRange():
             engine.limit_range_removed(key_of(obj.metadata))
@@ -188,9 +188,8 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     believed = kept_record.believed(core, obj, rec)
     if believed is not obj:
         obj, rec = believed, record.read(believed, travels=kind is not None)
-    if not core.knowledge.put_workload(obj):
+    if not core.knowledge.put_workload(obj, kind, rec):
         return
-    core.knowledge.readings[key] = (kind, rec)
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
     unrecorded.charge(core, obj)  # one that was not known
@@ -213,11 +212,10 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
-    core.caution.set_aside.discard(uid)
-    core.caution.changed_owners.pop(uid, None)
+    core.caution.can_read(uid)
     raising.raised(core, key)
     reports.forget_ahead(core, uid)
-    core.caution.terms.forged.pop(uid, None)
+    core.caution.terms.is_believed(uid)
     core.inflight.forget(ref_of(known))
     seeking.no_more(core, known)
     predecessors.wake(core, made_for(known))
@@ -259,7 +257,7 @@ def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, ra
     owner = Owner(kind, obj, raw)
     core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
     seeking.found_out(core, ref)
-    core.out_of_sight.left.pop(ref, None)
+    core.out_of_sight.found(ref)
     if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
@@ -301,7 +299,7 @@ def _mark_owned(core: Core, uid: str) -> None:
 
 def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     before = core.knowledge.cluster_queues.get(obj.metadata.name)
-    core.knowledge.cluster_queues[obj.metadata.name] = obj
+    core.knowledge.put(obj)
     key = key_of(obj.metadata)
     core.ledger.engine.cluster_queue_changed(obj)
     showing.queue(core, Key(Look.CLUSTER_QUEUE, key))
@@ -338,7 +336,7 @@ def _asks_otherwise(before: kueue.ClusterQueueSpec, after: kueue.ClusterQueueSpe
 def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
     key = key_of(obj.metadata)
     before = core.knowledge.local_queues.get(key)
-    core.knowledge.local_queues[key] = obj
+    core.knowledge.put(obj)
     core.ledger.engine.local_queue_changed(obj)
     showing.queue(core, Key(Look.LOCAL_QUEUE, key))
     if before is None or before.spec != obj.spec:
