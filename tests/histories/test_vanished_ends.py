@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core.records.attempts import Attempt, AttemptState
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.works import reconcile
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD

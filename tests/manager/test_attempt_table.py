@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from gatelift.core.records.attempts import LIVE, TABLE, Attempt, AttemptState, IllegalTransition, Internal, Wire, follow
+from gatelift.core.records.attempt_states import LIVE, TABLE, AttemptState, IllegalTransition, Internal, Wire, follow
+from gatelift.core.records.attempts import Attempt
 from gatelift_kube.values.resources import ObjectKey
 
 S = AttemptState

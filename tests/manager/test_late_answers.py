@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.records.attempts import AttemptState
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.values.resources import (
     CLUSTER_QUEUE,

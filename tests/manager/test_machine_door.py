@@ -13,7 +13,7 @@ from gatelift.core.api import events
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command
 from gatelift.core.clusters.link_values import HigherTermRead
-from gatelift.core.records.attempts import AttemptState
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.rules import invariants
 from gatelift.core.rules.invariants import InvariantBroken
 from gatelift.core.works import deciding

@@ -10,7 +10,8 @@ from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED
 from gatelift.core.dispatching import endings, unexplained
-from gatelift.core.records.attempts import Attempt, AttemptState
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.gone import Known
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory

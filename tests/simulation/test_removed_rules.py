@@ -11,7 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core.dispatching import endings, placing
-from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
+from gatelift.core.records.attempt_states import Wire
+from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.state.core import Core
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import Placement

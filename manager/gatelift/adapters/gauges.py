@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.machine import Machine
-from gatelift.core.records.attempts import AttemptState
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.state.core import Core
 from gatelift_admission.queues.models import readable_quotas
 from gatelift_admission.told.statuses import QueueFigures

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
 from gatelift.core.conclusions import held, reports
-from gatelift.core.records.attempts import LIVE
+from gatelift.core.records.attempt_states import LIVE
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase

@@ -8,7 +8,8 @@ given longer than that to stop may use all of it. Only the record says how long 
 from __future__ import annotations
 
 from gatelift.core.dispatching import placing
-from gatelift.core.records.attempts import Attempt, AttemptState
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
 from gatelift_wire.values.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
@@ -20,13 +21,14 @@ def is_over(core: Core, attempt: Attempt, now: float) -> bool:
     if grace <= GRACE_SECONDS:
         return True
     if attempt.absent_until is None:
-        attempt.absent_until = now + grace + KUBELET_MARGIN_SECONDS
-        text = _text(attempt.cluster, grace, core.wall.text(attempt.absent_until))
+        until = now + grace + KUBELET_MARGIN_SECONDS
+        attempt.absent(until)
+        text = _text(attempt.cluster, grace, core.wall.text(until))
         if attempt.state is AttemptState.LOST:
             telling.unreachable(core, attempt, text)  # it was said why until now, and goes on for another reason
         placing.lose(core, attempt, text)
         core.placements.note(attempt.cluster)
-    return attempt.absent_until <= now
+    return attempt.absent_until is not None and attempt.absent_until <= now
 
 
 def _text(cluster: str, seconds: float, until: str) -> str:

@@ -13,7 +13,8 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import absences, belief, recovery, reports
 from gatelift.core.dispatching import endings, placing
-from gatelift.core.records.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
+from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
+from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.state import few_lines, predecessors
 from gatelift.core.state.core import DOUBTS, Core
@@ -165,7 +166,7 @@ def _compare(
     if entry is not None:
         _listed(core, attempt, entry, facts.session)
     elif placing.runs_here(core, attempt):
-        attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
+        attempt.want_objects()  # the user's own object runs, whatever its labels say: the agent is told which
     elif is_unexplained(_known(attempt), facts):
         placing.lose(core, attempt)
     else:
@@ -195,7 +196,7 @@ def _begin_again(attempt: Attempt) -> None:
     the user's own object carries nothing of ours before it is let go: that it was not listed proves nothing (R7).
     """
     attempt.follow(Wire.LISTED_HELD)
-    attempt.wants_objects = True
+    attempt.want_objects()
 
 
 def _just_placed(core: Core, attempt: Attempt, now: float) -> bool:
@@ -226,10 +227,8 @@ def _known(attempt: Attempt) -> Known:
 
 
 def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -> None:
-    attempt.listed_session, attempt.listed_over = session, _over(entry)
-    attempt.absent_until = None
     others = belief.names_others(core, attempt, entry)
-    attempt.wants_objects = entry.state.upper() in UNFINISHED or others
+    attempt.listed(session, over=_over(entry), wants_objects=entry.state.upper() in UNFINISHED or others)
     if others:  # which objects are meant is said again; until that is answered it stays as it was
         return
     if entry.state.upper() in HELD:

@@ -14,7 +14,8 @@ from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
-from gatelift.core.records.attempts import NO_WINNER, Attempt, AttemptState, Outcome, Wire
+from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
+from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.rules import kept_record, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
@@ -78,8 +79,7 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
     if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
         if attempt.follow(Wire.BID):
-            asked.bids[cluster] = bid
-            asked.bid_at[cluster] = now
+            asked.answered(cluster, bid, now)
             core.mark_attempt(attempt)
         return
     known = attempt is not None and attempt.key == bid.key
@@ -97,7 +97,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     cluster = attempt.cluster
     match message:
         case Applied(waits=waits):
-            attempt.wants_word = attempt.wants_word or waits
+            attempt.applied(waits=waits)
             attempt.follow(Wire.APPLIED)
             dispatch.free_room(core, attempt.uid, cluster)
         case GatesLifted():
@@ -142,7 +142,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
-    is_first, attempt.counts = attempt.counts is None, said
+    is_first = attempt.count(said)
     known = core.knowledge.workloads.get(attempt.workload)
     if is_first and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
@@ -171,8 +171,7 @@ def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: Obje
         if owner is None:
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
-    attempt.reports[report.name] = report
-    attempt.reported_at = core.now
+    attempt.report(report, core.now)
 
 
 def mark_owner_of(core: Core, attempt: Attempt) -> None:
@@ -209,7 +208,8 @@ def stray(
         core.doubts.postpone(cluster, key, over=over, gated=gated)
         return
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
-        attempt.unreported = attempt.unreported and not over
+        if over:
+            attempt.reported_over()
         return  # it is acknowledged after that
     who = core.fenced.heard(key) if known is not None else None
     if known is not None and who is not None:

@@ -14,8 +14,10 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, AttemptState, Internal, OfferRound
+from gatelift.core.records.attempt_states import AttemptState, Internal
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.rules import readiness, targets
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
@@ -175,14 +177,14 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
     shut: list[Rank] = []
     short = False
     if goal.problem:
-        attempt.why_not[goal.check] = goal.problem
+        attempt.not_used(goal.check, goal.problem)
     for name in goal.clusters:
         view = core.view(name)
         why, mute = _why_not(core, attempt, want, name, now)
         if view is not None and (mute or not why) and room_at(core, view, now) <= 0:
             why, mute, short = why or NO_CREDIT, False, short or not why
         if why:
-            attempt.why_not[name] = why
+            attempt.not_used(name, why)
         if view is not None and (mute or not why):
             load = len(core.placements.at(name)) + len(core.placements.unapplied(name))
             failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
@@ -205,7 +207,7 @@ def _why_not(core: Core, attempt: Attempt, want: Wanted, name: str, now: float) 
 def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
     """Go on with an attempt that has quota and no winner yet, from its state alone."""
     if core.caution.halted:
-        attempt.why_not = {"": core.caution.halted}
+        attempt.used_nowhere({"": core.caution.halted})
         return
     if attempt.state is AttemptState.RESERVED:
         _first_round(core, attempt, workload, owner, now)
@@ -214,7 +216,7 @@ def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: fl
 
 
 def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
-    attempt.why_not = {}
+    attempt.used_nowhere({})
     ranked, short = candidates(core, attempt, workload, owner, now)
     if not ranked:
         if short:
@@ -226,8 +228,9 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     settings = core.settings.dispatch
     names = [one.name for one in ranked if one.ended == ranked[0].ended]  # a bid of those where it ended comes later
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
-    attempt.round = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
-    _offer(core, attempt, attempt.round, workload, owner, names[:1] if alone else _some(core, names, now), now)
+    asked = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
+    attempt.begin_round(asked)
+    _offer(core, attempt, asked, workload, owner, names[:1] if alone else _some(core, names, now), now)
 
 
 def _some(core: Core, names: list[str], now: float) -> list[str]:
@@ -257,15 +260,13 @@ def _offer(
     )
     attempt.follow(Internal.OFFER)
     for name in names:
-        asked.asked.add(name)
         sent = core.send(name, (offer,), now)
+        asked.sent(name, sent.session, now)
         if sent.session:
-            asked.offered[name] = sent.session
-            asked.sent_at[name] = now
             core.open_offers.sent(name, attempt.key, now)
             core.placements.offered(name, attempt.uid)
         else:
-            attempt.why_not[name] = sent.refused or "not connected"
+            attempt.not_used(name, sent.refused or "not connected")
     _wait(core, attempt, asked, now)
 
 
@@ -273,9 +274,7 @@ def _wait(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
     """Wait for answers, twice as long each time: whoever is slow is asked neither more nor more often for that."""
     settings = core.settings.dispatch
     first = settings.alone_seconds if asked.alone and not asked.looks else settings.bid_seconds
-    seconds = first * 2 ** min(asked.looks, LOOKS_DOUBLED)
-    asked.looks += 1
-    asked.looked_at, asked.deadline = now, now + seconds
+    asked.wait(first * 2 ** min(asked.looks, LOOKS_DOUBLED), now)
     core.agenda.wake(attempt.look, asked.deadline)
 
 
@@ -309,7 +308,7 @@ def _weigh(core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, 
         core.agenda.wake(attempt.look, asked.patient_until)
         return
     for name in slow:
-        attempt.why_not[name] = NO_ANSWER
+        attempt.not_used(name, NO_ANSWER)
     give_back(core, attempt, now)
 
 
@@ -336,9 +335,8 @@ def _drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> N
             why = "its hold ran out"
         else:
             continue
-        attempt.why_not[name] = why
-        del asked.offered[name]
-        asked.bids.pop(name, None)
+        attempt.not_used(name, why)
+        asked.strike(name)
         free_room(core, attempt.uid, name)
 
 
@@ -347,7 +345,7 @@ def _refused(core: Core, attempt: Attempt, cluster: str, refusal: Refusal | None
     why = f"{reason.value}{f': {text}' if text else ''}"
     settings = core.settings.dispatch
     if reason is Refusal.EPOCH_STALE:
-        attempt.epoch_spent = True
+        attempt.spend_epoch()
     elif reason.permanent:
         core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why)
     return why
@@ -381,7 +379,7 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
         policy=policy,
         check=targets.multikueue_check(core, reserve.checks),
     )
-    attempt.cluster, attempt.policy = cluster, policy
+    attempt.choose(cluster, policy)
     body = record.admission_write(
         workload,
         reserve.admission,
@@ -411,6 +409,7 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
     if attempt.round is None:
         return
     message: Message = Withdraw(key=attempt.key)
+    withdrawn: dict[str, int] = {}
     for name, session in attempt.round.offered.items():
         if name == but:
             continue
@@ -418,8 +417,8 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
         view = core.view(name)
         if view is not None and view.open and view.session == session:
             core.send(name, (message,), now)
-            attempt.withdrawn[name] = session
-    attempt.round = None
+            withdrawn[name] = session
+    attempt.end_round(withdrawn)
 
 
 def free_room(core: Core, uid: str, cluster: str) -> None:
@@ -444,8 +443,9 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
-    attempt.waiting = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
+    said = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
+    attempt.wait_for(said)
     if why is None:
         core.cluster_waiters.wait_for_any(attempt.uid)
-        telling.no_cluster(core, attempt, attempt.waiting)
+        telling.no_cluster(core, attempt, said)
     core.mark_attempt(attempt)

@@ -11,7 +11,8 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
-from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
+from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record, Requeue
 from gatelift.core.rules import deactivation, execution_time, kept_record, readiness, retention, targets, unrecorded
@@ -66,7 +67,7 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
     """Note the cluster's (or a person's) word that nothing of a placement runs; False when that changes nothing."""
     if not attempt.follow(event):
         return False
-    attempt.outcome = outcome
+    attempt.ended_as(outcome)
     placing.leave(core, attempt)
     if outcome.how in FAILURES:
         core.failures.failed(attempt.uid, attempt.cluster, core.now)
@@ -119,8 +120,9 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
         message = texts.LEFT_QUEUE if left else "The user deleted it"
-        attempt.ending = Ending(reason=reason, message=message, evict=False)
-        placing.stop(core, attempt, attempt.ending, now)
+        ending = Ending(reason=reason, message=message, evict=False)
+        attempt.end_for(ending)
+        placing.stop(core, attempt, ending, now)
         return
     if unrecorded.runs(core, known):
         return
@@ -150,8 +152,9 @@ def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     """Clean up after a Workload whose record says Finished."""
     if attempt.live:
         # Somebody else wrote Finished: what still runs is stopped first.
-        attempt.ending = Ending(reason=texts.FINISHED, message="The workload is finished", evict=False)
-        placing.stop(core, attempt, attempt.ending, now)
+        ending = Ending(reason=texts.FINISHED, message="The workload is finished", evict=False)
+        attempt.end_for(ending)
+        placing.stop(core, attempt, ending, now)
         return
     close(core, attempt, now)
     if core.ledger.holds(attempt.uid):
@@ -281,10 +284,11 @@ def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) 
     """
     if attempt.state is AttemptState.RUNNING or rec.reserved:
         close(core, attempt, now)
-        attempt.outcome = Outcome(how=Internal.CLOSE)
+        attempt.ended_as(Outcome(how=Internal.CLOSE))
     elif attempt.state is not AttemptState.PENDING:
         strike(core, attempt, now)
-    attempt.ending = None if attempt.state is AttemptState.PENDING else attempt.ending
+    if attempt.state is AttemptState.PENDING:
+        attempt.end_for(None)
     core.mark_attempt(attempt)
 
 
@@ -296,7 +300,7 @@ def strike(core: Core, attempt: Attempt, now: float) -> None:
         attempt.follow(Internal.UNOFFER)
     attempt.follow(Internal.UNRESERVE)
     core.ledger.undo(attempt.uid)
-    attempt.reserve = attempt.reserved_for = None
+    attempt.give_back_reserve()
 
 
 def superseded(core: Core, attempt: Attempt, now: float) -> None:

@@ -23,7 +23,7 @@ def stop_if_asked(core: Core, key: ObjectKey, now: float) -> None:
         return
     ending = attempt.ending or _asked(core, known)
     if ending is not None:
-        attempt.ending = ending
+        attempt.end_for(ending)
         placing.stop(core, attempt, ending, now)
 
 

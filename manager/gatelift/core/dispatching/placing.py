@@ -16,7 +16,8 @@ from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, dispatch
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import given, record
-from gatelift.core.records.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
+from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
 from gatelift.core.state import predecessors
@@ -69,10 +70,10 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
             _commit(core, known, attempt, owner, now)
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
-            attempt.heard_session = view.session
+            attempt.confirmed(view.session)
             _user_gates(core, known, attempt, owner, now)
         return
-    attempt.wants_word = False  # it has it in this session
+    attempt.has_word()  # it has it in this session
     _user_gates(core, known, attempt, owner, now)
 
 
@@ -97,10 +98,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     if not sent.session:
         core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
-    attempt.wants_objects = False
-    attempt.heard_session = attempt.commit_session = sent.session
-    attempt.commit_sequence = sent.first_sequence + len(blobs)
-    attempt.gates_told, attempt.gates_session = user_gates(owner), sent.session
+    attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates(owner))
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
@@ -143,7 +141,7 @@ def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
     """End for good what can never be started as it is: nothing was told to any cluster (Kueue: FailedToStart)."""
     dispatch.withdraw(core, attempt, now)
     attempt.follow(Wire.FINISHED)
-    attempt.outcome = Outcome(how=Wire.FINISHED, reason=texts.FAILED_TO_START, message=why, cluster=attempt.cluster)
+    attempt.ended_as(Outcome(how=Wire.FINISHED, reason=texts.FAILED_TO_START, message=why, cluster=attempt.cluster))
     leave(core, attempt)
     core.mark_attempt(attempt)
 
@@ -162,8 +160,7 @@ def _user_gates(core: Core, known: Workload, attempt: Attempt, owner: Owner, now
     if gates == attempt.gates_told and _kept(core, attempt, attempt.gates_session):
         return
     message = SetUserGates(key=attempt.key, name=owner.object.metadata.name, gates=gates)
-    attempt.gates_session = core.send(attempt.cluster, (message,), now).session
-    attempt.gates_told = gates
+    attempt.tell_gates(gates, core.send(attempt.cluster, (message,), now).session)
 
 
 def user_gates(owner: Owner) -> tuple[str, ...]:
@@ -193,7 +190,7 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
     message = Stop(key=attempt.key, reason=ending.reason, message=ending.message)
     sent = core.send(attempt.cluster, (*_named(core, attempt), message), now)
     if sent.session:
-        attempt.stop_session = sent.session
+        attempt.asked_to_stop(sent.session)
         dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
@@ -267,7 +264,7 @@ def forget(core: Core, attempt: Attempt, now: float, *, gone: bool = False) -> N
         return
     if not attempt.unreported:
         _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key, gone=gone), now)
-    attempt.forgotten = True
+    attempt.forget()
 
 
 def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
@@ -278,7 +275,7 @@ def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     """
     if not rec.finished or attempt.forgotten or rec.cluster in {"", LOCAL_CLUSTER}:
         return
-    attempt.forgotten = True
+    attempt.forget()
     message = Forget(key=attempt.key, gone=True)
     if core.caution.halted:
         _owe(core, rec.cluster, attempt.key, message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import dispatch
-from gatelift.core.records.attempts import AttemptState
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kinds.markers import RESOURCE_IN_USE

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
-from gatelift.core.records.attempts import Attempt, AttemptState
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core
 
 

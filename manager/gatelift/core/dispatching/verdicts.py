@@ -15,7 +15,8 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import dispatch
 from gatelift.core.records import admitted_by, record
-from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal
+from gatelift.core.records.attempt_states import AttemptState, Internal
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.record import Record
 from gatelift.core.rules import deactivation, targets
 from gatelift.core.state.core import Core
@@ -34,7 +35,7 @@ def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     if said is None and taken_back(core, known):
         said = texts.evicted_by_pending_checks(taken_back(core, known))
     if said:
-        attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=said)
+        attempt.end_for(Ending(reason=texts.ADMISSION_CHECK, message=said))
         core.mark_attempt(attempt)
     return said is not None
 
@@ -124,7 +125,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
         dispatch.withdraw(core, attempt, now)  # other clusters are to be asked
         if attempt.state is AttemptState.OFFERED:
             attempt.follow(Internal.UNOFFER)
-    attempt.reserve = reserve._replace(checks=now_required)
+    attempt.require(now_required)
     if rec.reserved:
         states = record.pending_checks(known, now_required, core.wall.text(now))
         core.patch_workload(known, record.status_write(known, admission_checks=states), Purpose.CHECKS)

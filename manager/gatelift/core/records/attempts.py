@@ -1,176 +1,20 @@
-"""The attempt: one admission cycle of one Workload, and the table of its states. Neighbours: `reconcile`, `dispatch`.
-
-The table says what may follow what; why something happens is decided elsewhere. For what comes from the wire the table
-is total (rule P8): no entry means a typed no-op. For internal events a missing entry is a mistake of ours: it raises
-and changes nothing.
-"""
+"""The attempt: one admission cycle of one Workload. Only this module writes it. Neighbours: `reconcile`, `dispatch`."""
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
+from gatelift.core.records.offer_round import OfferRound
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import Bid, CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
-
-
-class AttemptState(enum.StrEnum):
-    """Where an attempt stands (design 6)."""
-
-    PENDING = "Pending"
-    RESERVED = "Reserved"
-    OFFERED = "Offered"
-    CHOSEN = "Chosen"
-    PLACED = "Placed"
-    RUNNING = "Running"
-    ENDING = "Ending"
-    ENDED = "Ended"
-    LOST = "Lost"
-
-
-class Internal(enum.StrEnum):
-    """What the manager does itself. Each must have an entry in the table for the state it happens in."""
-
-    RESERVE = "quota was reserved"
-    UNRESERVE = "the reservation was given back"
-    OFFER = "offers were sent"
-    UNOFFER = "no bid can be used"
-    WRITTEN = "the record names the winner"
-    ADMIT = "admitted without a placement"
-    END = "it has to stop"
-    CLOSE = "it ended before anything was committed"
-    LOSE = "the cluster is lost"
-    FENCE = "a person said that nothing of it runs"
-
-
-class Wire(enum.StrEnum):
-    """What a cluster says. Total: without an entry nothing changes."""
-
-    BID = "bid"
-    APPLIED = "applied"
-    LIFTED = "lifted"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    REFUSED = "refused"
-    EVICTED = "evicted"
-    ABSENT = "absent from the inventory, by rule R4"
-    LISTED_HELD = "listed, held only"
-    LISTED_GATED = "listed, not lifted"
-    LISTED_LIFTED = "listed, lifted"
-
-
-class IllegalTransition(Exception):  # noqa: N818 - the name says what happened, as in the state tables of the design
-    """An internal event for which the state has no entry. Nothing was changed."""
-
-    def __init__(self, state: AttemptState, event: Internal) -> None:
-        super().__init__(f"attempt in state {state.value} has no entry for: {event.value}")
-        self.state = state
-        self.event = event
-
-
-_S = AttemptState
-_OVER: dict[Internal | Wire, AttemptState] = {
-    Wire.FINISHED: _S.ENDED,
-    Wire.STOPPED: _S.ENDED,
-    Wire.REFUSED: _S.ENDED,
-    Wire.EVICTED: _S.ENDED,
-}
-_PLACED: dict[Internal | Wire, AttemptState] = {**_OVER, Wire.ABSENT: _S.ENDED}
-
-TABLE: dict[AttemptState, dict[Internal | Wire, AttemptState]] = {
-    _S.PENDING: {
-        Internal.RESERVE: _S.RESERVED,
-        # A new leader finds the record of a placement: the attempt starts where the record says.
-        Internal.WRITTEN: _S.CHOSEN,
-        Internal.ADMIT: _S.RUNNING,
-        Internal.CLOSE: _S.ENDED,
-    },
-    _S.RESERVED: {
-        Internal.UNRESERVE: _S.PENDING,
-        Internal.OFFER: _S.OFFERED,
-        # A write of which nobody could tell turns out to have happened.
-        Internal.WRITTEN: _S.CHOSEN,
-        Internal.ADMIT: _S.RUNNING,
-        Internal.CLOSE: _S.ENDED,
-    },
-    _S.OFFERED: {
-        Wire.BID: _S.OFFERED,
-        Internal.OFFER: _S.OFFERED,
-        Internal.UNOFFER: _S.RESERVED,
-        Internal.WRITTEN: _S.CHOSEN,
-        Internal.CLOSE: _S.ENDED,
-    },
-    _S.CHOSEN: {
-        Wire.APPLIED: _S.PLACED,
-        Wire.LIFTED: _S.RUNNING,
-        Wire.LISTED_HELD: _S.CHOSEN,
-        Wire.LISTED_GATED: _S.PLACED,
-        Wire.LISTED_LIFTED: _S.RUNNING,
-        Internal.END: _S.ENDING,
-        Internal.LOSE: _S.LOST,
-        **_PLACED,
-    },
-    _S.PLACED: {
-        Wire.LIFTED: _S.RUNNING,
-        Wire.LISTED_GATED: _S.PLACED,
-        Wire.LISTED_LIFTED: _S.RUNNING,
-        Internal.END: _S.ENDING,
-        Internal.LOSE: _S.LOST,
-        **_PLACED,
-    },
-    _S.RUNNING: {
-        Wire.LISTED_GATED: _S.PLACED,
-        Wire.LISTED_LIFTED: _S.RUNNING,
-        Internal.END: _S.ENDING,
-        # Admitted without a placement: there is nothing to stop.
-        Internal.CLOSE: _S.ENDED,
-        Internal.LOSE: _S.LOST,
-        **_PLACED,
-    },
-    _S.ENDING: {
-        Wire.LISTED_HELD: _S.ENDING,
-        Wire.LISTED_GATED: _S.ENDING,
-        Wire.LISTED_LIFTED: _S.ENDING,
-        Internal.LOSE: _S.LOST,
-        **_PLACED,
-    },
-    _S.LOST: {
-        Wire.LISTED_HELD: _S.CHOSEN,
-        Wire.LISTED_GATED: _S.PLACED,
-        Wire.LISTED_LIFTED: _S.RUNNING,
-        Internal.FENCE: _S.ENDED,
-        **_PLACED,
-    },
-    _S.ENDED: {},
-}
-
-LIVE = frozenset({_S.CHOSEN, _S.PLACED, _S.RUNNING, _S.ENDING, _S.LOST})
-"""States in which something of the placement may exist at a cluster (rule P7: the record says placed or ending)."""
-
-CHOOSING = frozenset({_S.RESERVED, _S.OFFERED})
-"""States in which quota is reserved and no cluster has won."""
-NO_WINNER = CHOOSING | {_S.PENDING}
-
-UNLIFTED = frozenset({_S.CHOSEN, _S.PLACED})
-"""States in which the agent waits for the manager's word in each new session (R1)."""
-
-
-def follow(state: AttemptState, event: Internal | Wire) -> AttemptState | None:
-    """Return the next state; None when a message from the wire changes nothing here.
-
-    Raises IllegalTransition for an internal event without an entry.
-    """
-    after = TABLE[state].get(event)
-    if after is None and isinstance(event, Internal):
-        raise IllegalTransition(state, event)
-    return after
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,23 +43,6 @@ class Outcome:
     """What its cluster says of the container that failed first; it is in `message` as well."""
     kept_seconds: float = 0.0
     """For how long what failed can be looked at there; it is in `message` as well."""
-
-
-@dataclass(slots=True, kw_only=True)
-class OfferRound:
-    """Offers that are out, and what came back. `asked` are all clusters asked in this reservation."""
-
-    offered: dict[str, int] = field(default_factory=dict)  # cluster -> session in which the offer went
-    bids: dict[str, Bid] = field(default_factory=dict)
-    bid_at: dict[str, float] = field(default_factory=dict)
-    sent_at: dict[str, float] = field(default_factory=dict)
-    alone: bool = False  # the first asked was asked alone, though there are others
-    looks: int = 0  # how often the time limit for answers was set
-    looked_at: float = 0.0
-    asked: set[str] = field(default_factory=set)
-    since: float = 0.0
-    deadline: float = 0.0
-    patient_until: float = 0.0
 
 
 class Asked(NamedTuple):
@@ -298,6 +125,196 @@ class Attempt:
     def live(self) -> bool:
         """Say whether something of it may exist at its cluster."""
         return self.state in LIVE and bool(self.cluster)
+
+    # --- quota ----------------------------------------------------------------------------------------------------
+
+    def take_reserve(self, reserve: Reserve, pod_sets: tuple[PodSet, ...] | None, now: float) -> None:
+        """Take the engine's decision, and for which pod sets it is, as far as the Workload is known."""
+        self.reserve, self.reserved_for, self.reserved_at = reserve, pod_sets, now
+
+    def recall_reserve(self, reserve: Reserve | None, now: float) -> None:
+        """Take a reservation that stands in the record, of which people were told."""
+        self.reserve, self.reserved_at, self.reservation_told = reserve, now, True
+
+    def require(self, checks: tuple[str, ...]) -> None:
+        """Take which checks its queue requires now."""
+        if self.reserve is not None:
+            self.reserve = self.reserve._replace(checks=checks)
+
+    def give_back_reserve(self) -> None:
+        """Take that its reservation is struck."""
+        self.reserve = self.reserved_for = None
+
+    def reservation_is_told(self) -> None:
+        """Take that people are told of its reservation."""
+        self.reservation_told = True
+
+    def admitted(self, now: float) -> None:
+        """Take that its admission is written."""
+        self.admitted_at = now
+
+    def wait_for(self, why: tuple[str, str] | None) -> None:
+        """Take why its reservation is on its way back (reason, message); None: that is said."""
+        self.waiting = why
+
+    def spend_epoch(self) -> None:
+        """Take that an agent knows its epoch as used (R5)."""
+        self.epoch_spent = True
+
+    def raises_epoch(self) -> None:
+        """Take that a higher epoch is being written."""
+        self.epoch_spent = False
+
+    # --- its cluster ----------------------------------------------------------------------------------------------
+
+    def begin_round(self, asked: OfferRound) -> None:
+        """Take that clusters are asked anew."""
+        self.round = asked
+
+    def end_round(self, withdrawn: dict[str, int]) -> None:
+        """Take that its offers are taken back, and from which clusters in which session."""
+        self.withdrawn.update(withdrawn)
+        self.round = None
+
+    def not_used(self, cluster: str, why: str) -> None:
+        """Take why a cluster is not used."""
+        self.why_not[cluster] = why
+
+    def used_nowhere(self, why: dict[str, str]) -> None:
+        """Take that no cluster is used, and why; what was said before is over."""
+        self.why_not = why
+
+    def choose(self, cluster: str, policy: DisconnectPolicy) -> None:
+        """Take which cluster has won."""
+        self.cluster, self.policy = cluster, policy
+
+    def winner_is_written(self, revision: int) -> None:
+        """Take that the record names the winner since this revision."""
+        self.waiting, self.written_revision = None, revision
+
+    # --- what its cluster is told -----------------------------------------------------------------------------------
+
+    def committed(self, session: int, sequence: int, gates: tuple[str, ...]) -> None:
+        """Take that the Commit was sent, and which gates of the user's it named."""
+        self.wants_objects = False
+        self.heard_session = self.commit_session = session
+        self.commit_sequence = sequence
+        self.tell_gates(gates, session)
+
+    def confirmed(self, session: int) -> None:
+        """Take that the agent was told to go on."""
+        self.heard_session = session
+
+    def has_word(self) -> None:
+        """Take that it was told that in this session."""
+        self.wants_word = False
+
+    def tell_gates(self, gates: tuple[str, ...], session: int) -> None:
+        """Take which gates of the user's own its cluster was told of."""
+        self.gates_told, self.gates_session = gates, session
+
+    def asked_to_stop(self, session: int) -> None:
+        """Take that its cluster was told to stop it."""
+        self.stop_session = session
+
+    def forget(self) -> None:
+        """Take that its end is acknowledged."""
+        self.forgotten = True
+
+    # --- what its cluster says --------------------------------------------------------------------------------------
+
+    def applied(self, *, waits: bool) -> None:
+        """Take that all is made; `waits`: and that a word is awaited before it is started."""
+        self.wants_word = self.wants_word or waits
+
+    def listed(self, session: int, *, over: bool, wants_objects: bool) -> None:
+        """Take that an inventory has it."""
+        self.listed_session, self.listed_over, self.absent_until = session, over, None
+        self.wants_objects = wants_objects
+
+    def want_objects(self) -> None:
+        """Take that the agent needs the Commit with its objects (once more)."""
+        self.wants_objects = True
+
+    def absent(self, until: float) -> None:
+        """Take that it is not listed where it was placed, and until when it may run."""
+        self.absent_until = until
+
+    def report(self, report: ObjectReport, now: float) -> None:
+        """Take what was said of one of its objects."""
+        self.reports[report.name] = report
+        self.reported_at = now
+
+    def count(self, counts: CountsReport) -> bool:
+        """Take how many pods are over; True by the first word of it."""
+        is_first, self.counts = self.counts is None, counts
+        return is_first
+
+    def has_trouble(self, trouble: Trouble | None) -> None:
+        """Take what keeps its pods from running."""
+        self.trouble = trouble
+
+    # --- its end ----------------------------------------------------------------------------------------------------
+
+    def end_for(self, ending: Ending | None) -> None:
+        """Take why it has to stop; None: it need not."""
+        self.ending = ending
+
+    def ended_as(self, outcome: Outcome) -> None:
+        """Take how it ended."""
+        self.outcome = outcome
+
+    def leave_words_out(self, message: str) -> bool:
+        """Say this of the end instead of what its cluster said; False when there is no end, or that is done."""
+        if self.outcome is None or self.words_left_out:
+            return False
+        self.words_left_out = True
+        self.outcome = replace(self.outcome, reason="", message=message)
+        return True
+
+    def seen_to_end(self) -> None:
+        """Take that its end is seen at the user's own object: what is live has its cluster still to tell."""
+        self.unreported = self.live
+
+    def reported_over(self) -> None:
+        """Take that its cluster has told the end."""
+        self.unreported = False
+
+    # --- what is shown of it ----------------------------------------------------------------------------------------
+
+    def shown(self) -> None:
+        """Take that the user's object shows what was reported, or is being written so."""
+        self.unshown_since = 0.0
+
+    def unshown(self, now: float) -> float:
+        """Take that it does not; return since when."""
+        self.unshown_since = self.unshown_since or now
+        return self.unshown_since
+
+    def trouble_shown(self) -> None:
+        """Take that the Workload says what keeps its pods from running, or need not."""
+        self.trouble_since = 0.0
+
+    def trouble_unshown(self, now: float) -> float:
+        """Take that it does not; return since when."""
+        self.trouble_since = self.trouble_since or now
+        return self.trouble_since
+
+    def await_shown_end(self, now: float) -> bool:
+        """Wait until the user's object shows the end; True when that begins."""
+        begins = not self.ended_at
+        self.ended_at = self.ended_at or now
+        return begins
+
+    def end_not_shown(self, why: str) -> None:
+        """Take why the user's object does not show the end."""
+        self.end_unshown = why
+
+    def refuse_end(self) -> None:
+        """Take that the user's object does not take the status that was reported with the end."""
+        self.end_refused = True
+
+    # --- writes and transitions ---------------------------------------------------------------------------------------
 
     def asks(self, version: str) -> None:
         """Note that its reservation is asked to be written on a version of its Workload."""

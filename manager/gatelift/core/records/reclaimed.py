@@ -15,7 +15,8 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.records import record
-from gatelift.core.records.attempts import LIVE, Attempt
+from gatelift.core.records.attempt_states import LIVE
+from gatelift.core.records.attempts import Attempt
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 

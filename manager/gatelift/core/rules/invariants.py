@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gatelift.core.records import epochs
-from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.records.attempt_states import LIVE, AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
 

@@ -31,7 +31,8 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import epochs, own_conditions, reclaimed, record
-from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.records.attempt_states import LIVE, AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.decoding.unknown_fields import known_part

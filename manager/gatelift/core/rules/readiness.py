@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, AttemptState, Ending
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Requeue
 from gatelift.core.rules import deactivation
@@ -60,11 +61,8 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
         if known.spec.active and deactivation.announced(known) is None:
             deactivation.announce(core, known, texts.REQUEUING_LIMIT_EXCEEDED, texts.REQUEUED_TOO_OFTEN, now)
         return True
-    attempt.ending = Ending(
-        reason=texts.PODS_READY_TIMEOUT,
-        message=texts.not_ready_in_time(str(attempt.workload)),
-        cause=limit.cause,
-    )
+    said = texts.not_ready_in_time(str(attempt.workload))
+    attempt.end_for(Ending(reason=texts.PODS_READY_TIMEOUT, message=said, cause=limit.cause))
     core.mark_attempt(attempt)
     return True
 

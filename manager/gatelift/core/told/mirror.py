@@ -108,18 +108,16 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
         return
     body = owner.kind.mirror_patch(owner.object, owner.raw, report.status)
     if body is None:
-        attempt.unshown_since = 0.0
+        attempt.shown()
         return
     if not urgent(owner.raw, report.status):
-        if not attempt.unshown_since:
-            attempt.unshown_since = now
-        due = attempt.unshown_since + MERGE_SECONDS
+        due = attempt.unshown(now) + MERGE_SECONDS
         if now < due:
             core.agenda.wake(look, due)
             return
     if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now):
         return
-    attempt.unshown_since = 0.0
+    attempt.shown()
     core.patch(
         owner.ref,
         placed_on.noted(body, owner.object.metadata, attempt.cluster),

@@ -14,7 +14,8 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.records.attempt_states import AttemptState, Wire
+from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
@@ -66,7 +67,7 @@ def heard(core: Core, attempt: Attempt) -> None:
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
     found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
     if found != attempt.trouble:
-        attempt.trouble = found
+        attempt.has_trouble(found)
         core.mark_attempt(attempt)
 
 
@@ -91,13 +92,13 @@ def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float)
     """Write on the Workload what keeps its pods from running, or take it off, at the pace of what only informs."""
     said, trouble = find(known.status.conditions, CONDITION), attempt.trouble
     if (said is None and trouble is None) or not _is_told(attempt):
-        attempt.trouble_since = 0.0  # what was said of one that waits, ends or is lost stays for now
+        attempt.trouble_shown()  # what was said of one that waits, ends or is lost stays for now
         return
     if rec.finished or core.inflight.busy(rec.ref) or find(known.status.conditions, texts.HELD) is not None:
         return  # the answer marks it again; one word at a time, and why it is held weighs more
     wanted = (TRUE, trouble.reason, told(attempt.cluster, trouble)) if trouble is not None else None
     if wanted == ((said.status, said.reason, said.message) if said is not None else None):
-        attempt.trouble_since = 0.0
+        attempt.trouble_shown()
         core.budget.leave(attempt.look)
     elif trouble is not None or attempt.reports or attempt.counts is not None:  # else a leader before has heard it
         _write_in_time(core, known, rec, attempt, wanted, now)
@@ -112,14 +113,13 @@ def _is_told(attempt: Attempt) -> bool:
 def _write_in_time(
     core: Core, known: Workload, rec: Record, attempt: Attempt, wanted: tuple[str, str, str] | None, now: float
 ) -> None:
-    attempt.trouble_since = attempt.trouble_since or now
-    due = attempt.trouble_since + SETTLE_SECONDS
+    due = attempt.trouble_unshown(now) + SETTLE_SECONDS
     if now < due:
         core.agenda.wake(attempt.look, due)
     elif not core.resting.rests(rec.ref, Purpose.POD_TROUBLE, core.agenda, attempt.look, now) and core.may_inform(
         attempt.look, now
     ):
-        attempt.trouble_since = 0.0
+        attempt.trouble_shown()
         conditions = without(known.status.conditions, CONDITION)
         if wanted is not None:
             new = record.condition(known, CONDITION, *wanted)

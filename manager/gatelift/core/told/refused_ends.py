@@ -6,11 +6,10 @@ calls, `endings` writes the end, `shown_end` does the same for the user's object
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.records.attempts import Attempt, Wire
+from gatelift.core.records.attempt_states import Wire
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
@@ -40,8 +39,6 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float
 def _leave_words_out(attempt: Attempt) -> bool:
     """Take a cluster's words out of an end; False when it has none, or they are out already."""
     outcome = attempt.outcome
-    if outcome is None or outcome.how not in SAID or attempt.words_left_out:
+    if outcome is None or outcome.how not in SAID:
         return False
-    attempt.words_left_out = True
-    attempt.outcome = replace(outcome, reason="", message=texts.words_left_out(outcome.cluster))
-    return True
+    return attempt.leave_words_out(texts.words_left_out(outcome.cluster))

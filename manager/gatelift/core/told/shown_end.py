@@ -11,7 +11,8 @@ from gatelift.core import texts
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, Wire
+from gatelift.core.records.attempt_states import Wire
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
@@ -40,14 +41,13 @@ def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -
     """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
     if owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None:
         return 0.0
-    if not attempt.ended_at:
-        attempt.ended_at = now
+    if attempt.await_shown_end(now):
         core.resting.renewed(owner.ref)
         core.mark_owner(owner)
     why = core.resting.hopeless(owner.ref)
     if not why and now < attempt.ended_at + SHOW_END_SECONDS:
         return attempt.ended_at + SHOW_END_SECONDS
-    attempt.end_unshown = why or texts.NOT_WRITTEN_IN_TIME
+    attempt.end_not_shown(why or texts.NOT_WRITTEN_IN_TIME)
     return 0.0
 
 
@@ -98,7 +98,7 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     attempt = core.attempts.get(outstanding.uid)
     if outstanding.purpose is Purpose.MIRROR_END:
         if attempt is not None:
-            attempt.end_refused = True
+            attempt.refuse_end()
             core.resting.renewed(outstanding.ref)
         return
     core.resting.despair(outstanding.ref, event.message or event.error.value)

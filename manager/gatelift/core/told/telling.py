@@ -15,7 +15,8 @@ from gatelift.core.api.commands import Happened, Span, Transition
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt, Ending, Internal, Wire
+from gatelift.core.records.attempt_states import Internal, Wire
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
@@ -70,7 +71,7 @@ def _suspended(core: Core, outstanding: Outstanding) -> None:
 
 
 def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
-    attempt.reservation_told = True
+    attempt.reservation_is_told()
     if attempt.reserve is None:
         return
     _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
@@ -79,7 +80,7 @@ def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
 
 
 def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
-    attempt.admitted_at = now
+    attempt.admitted(now)
     waited = max(0.0, now - attempt.reserved_at)
     queued = attempt.reserve.wait_seconds if attempt.reserve is not None else 0.0
     _workload(core, known, texts.ADMITTED, texts.admitted_event(queue_of(core, known, attempt), waited))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.records.attempts import AttemptState, Ending, Internal
+from gatelift.core.records.attempt_states import AttemptState, Internal
+from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import containment, deactivation, readiness
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
@@ -31,7 +32,7 @@ def decide(core: Core, now: float) -> bool:
             case Evict() | Unreserve():
                 attempt = core.attempts.get(decision.uid)
                 if attempt is not None and attempt.state is not AttemptState.ENDED:
-                    attempt.ending = _ending(core, decision)
+                    attempt.end_for(_ending(core, decision))
             case Preempt():
                 _preempt(core, decision)
         core.mark_workload(decision.key)
@@ -60,7 +61,7 @@ def _preempt(core: Core, decision: Preempt) -> None:
     attempt = core.attempts.get(decision.uid)
     if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
         return
-    attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
+    attempt.end_for(Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason))
     telling.preempted(core, decision, attempt)
 
 
@@ -73,10 +74,8 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
     if readiness.hold_back(core, decision.uid):
         return
     attempt.follow(Internal.RESERVE)
-    attempt.reserve = decision
-    known = core.knowledge.workloads.get(decision.key)
-    attempt.reserved_for = known.spec.pod_sets if known is not None else None  # what the engine has just looked at
-    attempt.reserved_at = now
+    known = core.knowledge.workloads.get(decision.key)  # what the engine has just looked at
+    attempt.take_reserve(decision, known.spec.pod_sets if known is not None else None, now)
     core.waiting_reasons.said(decision.uid)
     core.budget.leave(Key(Look.WORKLOAD, decision.key))
     core.ledger.charge(decision.uid, attempt.epoch, now)

@@ -14,7 +14,8 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.attempts import CHOOSING, NO_WINNER, Attempt, AttemptState, Ending
+from gatelift.core.records.attempt_states import CHOOSING, NO_WINNER, AttemptState
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import outgrown, priorities, seeking
 from gatelift.core.state import out_of_sight
@@ -353,9 +354,9 @@ def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
     change = owner.kind.user_change(owner.object, known, attempt.key, record.granted(known))
     if change is UserChange.SUSPENDED:
-        attempt.ending = Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER)
+        attempt.end_for(Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER))
     elif change is UserChange.RESIZED or outgrown.while_live(core, attempt, owner):
-        attempt.ending = outgrown.ENDING
+        attempt.end_for(outgrown.ENDING)
     else:
         return False
     core.mark_attempt(attempt)

@@ -16,7 +16,8 @@ from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
 from gatelift.core.records import reclaimed, record
-from gatelift.core.records.attempts import NO_WINNER, Attempt, AttemptState, Ending, Internal, Wire
+from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal, Wire
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
 from gatelift.core.rules import (
@@ -141,11 +142,11 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
         return False
     if attempt.state in NO_WINNER:
         endings.close(core, attempt, now)
-        attempt.outcome = endings.finished_as(outcome)
+        attempt.ended_as(endings.finished_as(outcome))
         return True
     if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
         return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
-    attempt.unreported = attempt.live  # it is acknowledged when it is told: what runs is not forgotten, but ended
+    attempt.seen_to_end()  # it is acknowledged when it is told: what runs is not forgotten, but ended
     return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
 
 
@@ -205,18 +206,15 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
-        attempt.reserve = _reserve_of(known)
-        attempt.reservation_told = True
-        attempt.reserved_at = now
+        attempt.recall_reserve(_reserve_of(known), now)
         attempt.follow(Internal.RESERVE)
         if kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
     if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
-        attempt.cluster, attempt.policy = rec.cluster, rec.policy
-        attempt.waiting = None
-        attempt.written_revision = core.next_revision()
+        attempt.choose(rec.cluster, rec.policy)
+        attempt.winner_is_written(core.next_revision())
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None
@@ -245,10 +243,11 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
 
 def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Bring an attempt to an end that its queue, its owner or a person wants."""
-    if attempt.ending is None:
-        said = find(known.status.conditions, texts.EVICTED)
-        attempt.ending = Ending(reason=said.reason if said else "", message=said.message if said else "")
     ending = attempt.ending
+    if ending is None:
+        said = find(known.status.conditions, texts.EVICTED)
+        ending = Ending(reason=said.reason if said else "", message=said.message if said else "")
+        attempt.end_for(ending)
     if not attempt.live:
         endings.end_before_placement(core, rec, attempt, now)
         return
@@ -281,7 +280,7 @@ def _onward(
 def _without_record(core: Core, known: Workload, attempt: Attempt, owner: Owner | None) -> None:
     """Begin nothing more of a placement whose record cannot be put back; one that fits no more is queued anew."""
     if not kept_record.fits(known):
-        attempt.ending = outgrown.ENDING
+        attempt.end_for(outgrown.ENDING)
         core.mark_attempt(attempt)
     elif owner is not None:
         owners.ended_by_user(core, known, attempt, owner)
@@ -308,16 +307,16 @@ def _towards_admission(
     if reserve is None:
         return
     if not known.spec.active:
-        attempt.ending = deactivation.ending(known)
+        attempt.end_for(deactivation.ending(known))
         core.mark_attempt(attempt)
         return
     if outgrown.before_admission(core, known, attempt):
-        attempt.ending = outgrown.ENDING
+        attempt.end_for(outgrown.ENDING)
         core.mark_attempt(attempt)
         return
     if core.caution.holds(rec.uid):
-        attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-    attempt.waiting = attempt.waiting or kept_out.why(core, known)
+        attempt.wait_for((texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch)))
+    attempt.wait_for(attempt.waiting or kept_out.why(core, known))
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return
@@ -370,8 +369,8 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
         attempt.follow(Internal.ADMIT)
         return
     if dispatching:
-        attempt.why_not = {dispatching: "a Workload without an owner has nothing to run on a worker"}
-        attempt.waiting = (texts.MISCONFIGURED, "No multikueue adapter found")
+        attempt.used_nowhere({dispatching: "a Workload without an owner has nothing to run on a worker"})
+        attempt.wait_for((texts.MISCONFIGURED, "No multikueue adapter found"))
         most = core.settings.dispatch.give_up_max
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)

@@ -20,7 +20,7 @@ from gatelift_kube.values.resources import ObjectKey
 def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
     if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
-        attempt.epoch_spent = False
+        attempt.raises_epoch()
         core.patch_workload(
             known,
             record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1),
@@ -110,6 +110,6 @@ def hand_back(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     core.ledger.block(attempt.uid)
     if attempt.waiting is not None:
         core.waiting_reasons.say(attempt.uid, attempt.waiting)
-        attempt.waiting = None
+        attempt.wait_for(None)
     endings.strike(core, attempt, now)
     core.mark_attempt(attempt)
