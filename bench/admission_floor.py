@@ -14,6 +14,7 @@ import uvloop
 
 from bench.generator import FLAVOR
 from gatelift.core.records import record
+from gatelift_admission.values.model import Reserve
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.api.reflector import Reflector
@@ -34,7 +35,10 @@ def admission_body(workload: Workload) -> bytes:
     asked = workload.spec.pod_sets[0].template.spec.containers[0].resources.requests["cpu"]
     grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": asked}, count=1)
     message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was 0s"
-    return record.admission_write(workload, Admission(queue, (grant,)), (), message, 1, to_text(wall()))
+    meta = workload.metadata
+    key, admission = ObjectKey(meta.namespace, meta.name), Admission(queue, (grant,))
+    reserve = Reserve(meta.uid, key, admission, (), 0.0, "", message, "")
+    return record.admission_write(workload, reserve, 1, to_text(wall()))
 
 
 class Floor:

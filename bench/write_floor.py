@@ -20,6 +20,7 @@ import uvloop
 from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
 from bench.generator import workload_of
 from gatelift.core.records import record
+from gatelift_admission.values.model import Reserve
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
 from gatelift_kinds.kind import Part, Placing, Priority
@@ -125,7 +126,10 @@ class Floor:
         grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
         choice = record.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
         message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
-        body = record.admission_write(workload, Admission(QUEUE, (grant,)), (CHECK,), message, choice, to_text(wall()))
+        meta = workload.metadata
+        key, admission = ObjectKey(meta.namespace, meta.name), Admission(QUEUE, (grant,))
+        reserve = Reserve(meta.uid, key, admission, (CHECK,), 0.0, "", message, "")
+        body = record.admission_write(workload, reserve, choice, to_text(wall()))
         return await self._patch_workload(workload, body)
 
     async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:

@@ -17,7 +17,7 @@ import pytest_asyncio
 from gatelift.adapters.local_stream import LocalStream
 from gatelift.core.api import commands as manager_commands
 from gatelift.core.api import events as manager_events
-from gatelift.core.clusters.link_values import Reported
+from gatelift.core.clusters.link_values import PlaceCounts, Reported
 from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.adapters import leadership
 from gatelift_agent.app import Agent
@@ -151,7 +151,7 @@ async def test_hd_60_a_second_agent_with_the_same_certificate_is_turned_away_and
     """HD-60: installed twice, with another name of its Lease; over real gRPC the first one's session goes on."""
     await running.start()
     await until(lambda: running.edge.is_open("w1"), "the session opens")
-    running.edge.links.place_counts("w1", placements=0, offers=0, unexplained=0)
+    running.edge.links.place_counts("w1", PlaceCounts(placements=0, offers=0, unexplained=0))
     session = running.edge.cluster("w1").status.session
     async with Client.connect(running.config) as client:
         free = {"metadata": {"name": "another", "namespace": SYSTEM}, "spec": {}}

@@ -171,7 +171,7 @@ def test_hd_217_a_workload_that_could_not_be_handled_is_remembered_as_it_vanishe
     monkeypatch.setattr(Contained, "surfaces", False)
     history, cluster = running(kind, seconds=0.0)
     uid = uid_of(history, "one", kind)
-    broken = Broken(monkeypatch, reconcile, "attempt_for", lambda _core, known, *_: known.metadata.uid == uid)
+    broken = Broken(monkeypatch, reconcile, "case_of", lambda _core, known, *_: known.metadata.uid == uid)
     history.kill_leader()
     history.passes(60.0)
     assert broken.raised

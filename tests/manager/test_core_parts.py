@@ -20,6 +20,7 @@ from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.records.ledger import Ledger, LedgerError
 from gatelift.core.state import showing
 from gatelift.core.told.mirror import urgent
+from gatelift_admission.values.model import Reserve
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
@@ -302,6 +303,7 @@ ADMISSION = Admission(
     pod_set_assignments=(PodSetAssignment(name="main", flavors={"cpu": "x"}, resource_usage={"cpu": "1"}, count=1),),
 )
 NOW = "2026-11-21T00:00:00Z"
+RESERVE = Reserve("u", ObjectKey("team", "w"), ADMISSION, ("dispatch",), 0.0, "", "Quota reserved", "")
 CHOICE = record.Choice(cluster="a", epoch=2, term=5, policy=DisconnectPolicy.FAILOVER, check="dispatch")
 
 
@@ -311,9 +313,7 @@ def written(body: bytes) -> Workload:
 
 
 def test_what_is_written_of_a_winner_is_read_back() -> None:
-    body = record.admission_write(
-        workload(), ADMISSION, ("dispatch",), "Quota reserved", CHOICE, "2026-11-21T00:00:00Z"
-    )
+    body = record.admission_write(workload(), RESERVE, CHOICE, NOW)
     metadata = json.loads(body)["metadata"]
     assert (metadata["uid"], metadata["resourceVersion"]) == ("u", "7")
     read = record.read(written(body), travels=True)
@@ -324,7 +324,7 @@ def test_what_is_written_of_a_winner_is_read_back() -> None:
 
 def test_hd_55_the_epoch_of_a_reservation_is_the_one_that_was_written_with_it() -> None:
     """HD-30: whatever the annotation says by then, which anybody may raise."""
-    body = record.admission_write(workload(), ADMISSION, ("dispatch",), "Quota reserved", CHOICE, NOW)
+    body = record.admission_write(workload(), RESERVE, CHOICE, NOW)
     reserved = written(body)
     reserved.metadata.annotations["gatelift.dev/epoch"] = "9"
     read = record.read(reserved, travels=True)
@@ -333,7 +333,7 @@ def test_hd_55_the_epoch_of_a_reservation_is_the_one_that_was_written_with_it() 
 
 def test_a_local_placement_is_told_by_its_admission() -> None:
     choice = record.Choice(cluster="local", epoch=2, term=5, policy=DisconnectPolicy.WAIT)
-    body = record.admission_write(workload(), ADMISSION, (), "Quota reserved", choice, "2026-11-21T00:00:00Z")
+    body = record.admission_write(workload(), RESERVE._replace(checks=()), choice, NOW)
     assert "clusterName" not in json.loads(body)["status"]
     read = record.read(written(body), travels=True)
     assert (read.cluster, read.epoch) == ("local", 2)
@@ -341,7 +341,7 @@ def test_a_local_placement_is_told_by_its_admission() -> None:
 
 
 def test_adoption_changes_the_term_and_nothing_else() -> None:
-    admitted = record.admission_write(workload(), ADMISSION, ("dispatch",), "Quota reserved", CHOICE, NOW)
+    admitted = record.admission_write(workload(), RESERVE, CHOICE, NOW)
     body = json.loads(record.adoption_write(written(admitted), 9))
     assert {**body["status"], "admissionChecks": []} == {**json.loads(admitted)["status"], "admissionChecks": []}
     marks = body["status"]["admissionChecks"][0]["podSetUpdates"][0]["annotations"]
@@ -349,20 +349,16 @@ def test_adoption_changes_the_term_and_nothing_else() -> None:
 
 
 def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
-    before = written(
-        record.admission_write(workload(), ADMISSION, ("dispatch",), "Quota reserved", CHOICE, "2026-11-21T00:00:00Z")
-    )
-    body = record.release_write(
-        before,
+    before = written(record.admission_write(workload(), RESERVE, CHOICE, NOW))
+    given_back = record.GivenBack(
         evicted=Ending(reason="AdmissionCheck", message="why"),
         reason="PendingEvaluation",
         message="why",
         requeue=record.Requeue(count=1, at="2026-11-21T00:01:00Z"),
         used=record.Used(check="dispatch", epoch=2, term=5),
-        wall="2026-11-21T00:00:30Z",
         retried="why",
     )
-    after = written(body)
+    after = written(record.release_write(before, given_back, "2026-11-21T00:00:30Z"))
     assert record.read(after, travels=True).epoch_used
     assert not record.read(before, travels=True).epoch_used, "it is in use, not used up"
     check = after.status.admission_checks[0]

@@ -11,7 +11,7 @@ from gatelift.core.clusters.cluster_status import (
     Facts,
 )
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX, Doubt, doubt_of
-from gatelift.core.clusters.link_values import LinkOpened, PlacementsInventoried
+from gatelift.core.clusters.link_values import LinkOpened, PlaceCounts, PlacementsInventoried
 from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
@@ -236,7 +236,7 @@ def test_hd_22_the_mark_is_written_with_what_is_written_anyway() -> None:
     session.set_mark(40)
     manager.pass_time(30, agents=True)
     assert manager.writes == before
-    manager.links.place_counts("w1", placements=1, offers=0, unexplained=0)
+    manager.links.place_counts("w1", PlaceCounts(placements=1, offers=0, unexplained=0))
     manager.pass_time(3, agents=True)
     assert manager.writes == before + 1
     assert manager.api.get("w1").status.mark == 40

@@ -14,6 +14,7 @@ from gatelift.core.clusters.link_values import (
     LinkLost,
     LinkOpened,
     LinkState,
+    PlaceCounts,
     PlacementsInventoried,
     Reported,
 )
@@ -421,7 +422,7 @@ def test_a_standby_has_no_deadline_of_writes_that_it_may_not_make() -> None:
     manager = Manager(Api())
     manager.dial()
     manager.event(events.LeadershipExtended(valid_until=manager.now))
-    manager.links.place_counts("w1", placements=3, offers=0, unexplained=0)
+    manager.links.place_counts("w1", PlaceCounts(placements=3, offers=0, unexplained=0))
     manager.event(events.Ticked())
     deadline = manager.links.next_deadline()
     assert deadline is not None
@@ -451,7 +452,7 @@ def test_a_date_of_issue_that_the_enrolment_port_wrote_is_not_written_back() -> 
     status = manager.api.objects["w1"]["status"]
     manager.api.put("w1", status={**status, "certificateIssuedAt": "2099-01-01T00:00:00Z"})  # type: ignore[dict-item]
     manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
-    manager.links.place_counts("w1", placements=3, offers=0, unexplained=0)
+    manager.links.place_counts("w1", PlaceCounts(placements=3, offers=0, unexplained=0))
     manager.pass_time(3)
     assert manager.api.get("w1").status.certificate_issued_at == "2099-01-01T00:00:00Z"
     assert manager.api.get("w1").status.placements == 3

@@ -12,12 +12,13 @@ import pytest
 
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
+from gatelift_admission.values.model import Reserve
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import put
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.values.resources import WORKLOAD
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 from gatelift_wire.values.messages import DisconnectPolicy
 
 NOW = "2026-11-21T00:00:00Z"
@@ -81,14 +82,17 @@ def workload() -> Workload:
 
 def released(of: Workload, requeue: record.Requeue | None = None) -> bytes:
     used = record.Used(check="dispatch", epoch=1, term=5)
-    return record.release_write(
-        of, evicted=ENDING, reason="Preempted", message="for another", requeue=requeue, used=used, wall=NOW
-    )
+    given_back = record.GivenBack(evicted=ENDING, reason="Preempted", message="for another", requeue=requeue, used=used)
+    return record.release_write(of, given_back, NOW)
+
+
+def reserve(admission: Admission) -> Reserve:
+    return Reserve("u", ObjectKey("team", "w"), admission, CHECKS, 0.0, "", "Quota reserved", "")
 
 
 WRITES: dict[str, Callable[[Workload], bytes]] = {
-    "reservation": lambda of: record.reservation_write(of, ADMISSION, CHECKS, "Quota reserved", 2, NOW),
-    "admission": lambda of: record.admission_write(of, ADMISSION, CHECKS, "Quota reserved", CHOICE, NOW),
+    "reservation": lambda of: record.reservation_write(of, reserve(ADMISSION), 2, NOW),
+    "admission": lambda of: record.admission_write(of, reserve(ADMISSION), CHOICE, NOW),
     "adoption": lambda of: record.adoption_write(of, 6),
     "eviction": lambda of: record.eviction_write(of, ENDING, NOW),
     "release": released,
@@ -160,9 +164,9 @@ def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(n
 
     def written(admission: Admission) -> dict[str, Any]:
         if name == "reservation":
-            body = record.reservation_write(of, admission, CHECKS, "Quota reserved", 2, NOW)
+            body = record.reservation_write(of, reserve(admission), 2, NOW)
         else:
-            body = record.admission_write(of, admission, CHECKS, "Quota reserved", CHOICE, NOW)
+            body = record.admission_write(of, reserve(admission), CHOICE, NOW)
         found: dict[str, Any] = json.loads(body)["status"]["admission"]
         return found
 

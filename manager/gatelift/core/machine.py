@@ -31,7 +31,7 @@ from gatelift.core.api.events import (
     Ticked,
     WentBack,
 )
-from gatelift.core.clusters.link_values import LinksPort, WriteIds
+from gatelift.core.clusters.link_values import LinksPort, PlaceCounts, WriteIds
 from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
@@ -218,14 +218,14 @@ class Machine:
         for cluster in sorted(changed | to_tell) if changed or to_tell else ():
             placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
             placements = len(placed) + core.predecessors.count(cluster)
-            core.links.place_counts(
-                cluster,
+            counts = PlaceCounts(
                 placements=placements,
                 offers=len(offered - placed),
                 unexplained=unexplained.count(core, cluster),
                 undecided=unexplained.undecided(core, cluster),
                 no_new_work=held.of_cluster(core, cluster),
             )
+            core.links.place_counts(cluster, counts)
             core.tidy(cluster)
         for cluster, namespaces in core.placements.namespaces_told():
             core.links.placed_in(cluster, namespaces)
@@ -280,7 +280,7 @@ class Machine:
                 if is_last(event.object.metadata):
                     intake.gone(core, outstanding.ref.resource, event.object)
             if event.object is not None:
-                telling.written(core, outstanding, now)
+                telling.written(core, outstanding)
                 refused_reservations.ignored(core, outstanding, event.object, now)
         else:
             write_failures.failed(core, outstanding, event, now)

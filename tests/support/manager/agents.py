@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gatelift.core.api import events
-from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, Upcall
-from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
+from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, PlaceCounts, Sent, Upcall
 from gatelift.core.records import given
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
+from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import (
@@ -83,19 +83,10 @@ class ScriptedLinks:
     def expects(self, cluster: str, token: str) -> bool:
         return False
 
-    def place_counts(
-        self,
-        cluster: str,
-        *,
-        placements: int,
-        offers: int,
-        unexplained: int | None,
-        undecided: Undecided = NOTHING_UNDECIDED,
-        no_new_work: tuple[str, str] | None = None,
-    ) -> None:
-        self.counts = (cluster, placements, offers)
-        if no_new_work is not None:
-            self.no_new_work[cluster] = no_new_work
+    def place_counts(self, cluster: str, counts: PlaceCounts) -> None:
+        self.counts = (cluster, counts.placements, counts.offers)
+        if counts.no_new_work is not None:
+            self.no_new_work[cluster] = counts.no_new_work
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
         self.namespaces[cluster] = namespaces
@@ -107,7 +98,7 @@ class ScriptedLinks:
         self.predecessors[cluster] = predecessors
 
     def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
-        return given.mark(self.seal_key, "origin", cluster, placed, namespace, name)
+        return given.mark(self.seal_key, "origin", cluster, placed, ObjectKey(namespace, name))
 
     def state(self, cluster: str) -> ClusterView | None:
         return self.views.get(cluster)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gatelift.core.api import events
 from gatelift.core.api.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.api.wall import Wall
-from gatelift.core.clusters.link_values import LinkOpened, Upcall, WriteIds
+from gatelift.core.clusters.link_values import LinkOpened, PlaceCounts, Upcall, WriteIds
 from gatelift.core.clusters.links import Links
 from gatelift_kube.deciding.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.values.resources import WORKER_CLUSTER
@@ -75,7 +75,7 @@ class Manager:
 
     def explain(self, unexplained: int, cluster: str = "w1") -> None:
         """Let dispatch say how many placements are charged and not listed."""
-        self.links.place_counts(cluster, placements=unexplained, offers=0, unexplained=unexplained)
+        self.links.place_counts(cluster, PlaceCounts(placements=unexplained, offers=0, unexplained=unexplained))
         self.event(events.Ticked())
 
     def perform(self, commands: Iterable[Command]) -> None:

@@ -23,7 +23,7 @@ from gatelift.core.api.speaking import Door, TurnedAway
 from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
 from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import HigherTermRead, Vouching
-from gatelift.core.clusters.link_writes import StatusPurpose, Write, changes_of, latest
+from gatelift.core.clusters.link_writes import Numbers, StatusPurpose, Write, changes_of, latest
 from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.long_grants import LongGrants
 from gatelift.core.records import own_conditions
@@ -348,7 +348,7 @@ class ClusterRecord:
         said = self.greeting if purpose is StatusPurpose.SESSION else self.renewal
         last = self.greeting.hello.last_session if self.greeting is not None else 0
         session = max(self._written_session, last) + 1  # above both numbers: the agent takes no other
-        changes = changes_of(purpose, found, self.facts, said, self._leading.term, session)
+        changes = changes_of(purpose, found, self.facts, said, Numbers(self._leading.term, session))
         if purpose is StatusPurpose.SESSION and self.greeting is not None:
             changes |= self._identified(found, self.greeting.hello, changes["session"])
             changes["lease_seconds"] = max(self.facts.lease_seconds, self.grants.needed)

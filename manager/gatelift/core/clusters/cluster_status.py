@@ -141,6 +141,10 @@ class Facts:
         told = cordoned is not None and cordoned.status == "True"
         self.no_new_work = (cordoned.reason, cordoned.message) if cordoned is not None and told else ("", "")
 
+    def place(self, placements: int, offers: int, cordon: Cordon) -> None:
+        """Take how much is placed and offered, and why nothing more is; None: what was shown of that stays."""
+        self.placements, self.offers, self.no_new_work = placements, offers, cordon or self.no_new_work
+
     def counted(self) -> tuple[object, ...]:
         """Return what is counted of it: other numbers are news."""
         return self.placements, self.offers, self.unexplained, self.opened_session, self.no_new_work

@@ -11,7 +11,7 @@ from gatelift.core.api.commands import CloseStream, Note, SendFrame
 from gatelift.core.api.events import StreamOpened
 from gatelift.core.clusters import capacities, cluster_status, foreign_runs, identity, link_writes
 from gatelift.core.clusters.cluster_record import ClusterRecord
-from gatelift.core.clusters.cluster_status import Cordon, Facts
+from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
     ClusterView,
@@ -22,13 +22,14 @@ from gatelift.core.clusters.link_values import (
     LinkRecovered,
     LinkState,
     LinkSuspect,
+    PlaceCounts,
     PlacementsInventoried,
     Reported,
 )
 from gatelift.core.clusters.link_writes import StatusPurpose, Write
 from gatelift.core.clusters.linking import Effects, Leading
 from gatelift.core.clusters.renewals import Renewals
-from gatelift.core.clusters.unheard import GREET_ANEW, Undecided, Unheard
+from gatelift.core.clusters.unheard import GREET_ANEW, Unheard
 from gatelift_kube.deciding.writes import WriteDone, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_wire.sessions import session as wire
@@ -60,9 +61,8 @@ class Link:
         self._fenced_told = (0, "")
         self._work_told = False
         self._requests: dict[int, int] = {}
-        self._request = 0
+        self._request = self._credits = 0
         self._open_session = self._resynced = 0
-        self._credits = 0
         self._capacity: Capacity | None = None
         self._unheard = Unheard()
         self.namespaces: frozenset[str] = frozenset()  # in which something is placed
@@ -153,13 +153,13 @@ class Link:
             left_out=bool(self.facts.left_out),
         )
 
-    def counted(self, placements: int, offers: int, unexplained: int | None, left: Undecided, cordon: Cordon) -> bool:
+    def counted(self, counts: PlaceCounts) -> bool:
         """Take how much is placed and offered here, and what the last inventory left open; False: no news."""
-        facts, before, self._unheard.undecided = self.facts, (self.facts.counted(), self._unheard.due()), left
-        facts.placements, facts.offers, facts.no_new_work = placements, offers, cordon or facts.no_new_work
-        if self._open_session and unexplained is not None:
-            self._record.compared(self._resynced, unexplained)
-        return before != (facts.counted(), self._unheard.due())
+        before, self._unheard.undecided = (self.facts.counted(), self._unheard.due()), counts.undecided
+        self.facts.place(counts.placements, counts.offers, counts.no_new_work)
+        if self._open_session and counts.unexplained is not None:
+            self._record.compared(self._resynced, counts.unexplained)
+        return before != (self.facts.counted(), self._unheard.due())
 
     def compared(self, session: int) -> None:
         """Take that dispatch is done with the inventory of a session."""

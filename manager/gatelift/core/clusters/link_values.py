@@ -264,6 +264,22 @@ class LinksOutcome:
     upcalls: tuple[Upcall, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceCounts:
+    """How many placements and offers a cluster has.
+
+    `unexplained`: how many of them its inventory does not list while that proves nothing; None while that inventory
+    is not compared. `undecided`: how many may be decided by the next inventory. `no_new_work`: reason and message
+    of a cluster that dispatch places nothing on for what it has said, ("", "") of others; None: not known yet.
+    """
+
+    placements: int
+    offers: int
+    unexplained: int | None
+    undecided: Undecided = NOTHING_UNDECIDED
+    no_new_work: tuple[str, str] | None = None
+
+
 class LinksPort(Protocol):
     """Sessions of all worker clusters. Implemented by `links.Links`; tests of the machine use a fake."""
 
@@ -284,22 +300,8 @@ class LinksPort(Protocol):
         """Put messages into the session's outbox and frame them, in order; nothing is kept if the link is not open."""
         ...
 
-    def place_counts(
-        self,
-        cluster: str,
-        *,
-        placements: int,
-        offers: int,
-        unexplained: int | None,
-        undecided: Undecided = NOTHING_UNDECIDED,
-        no_new_work: tuple[str, str] | None = None,
-    ) -> None:
-        """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links).
-
-        `unexplained`: how many of them its inventory does not list while that proves nothing; None while that inventory
-        is not compared. `undecided`: how many may be decided by the next inventory. `no_new_work`: reason and message
-        of a cluster that dispatch places nothing on for what it has said, ("", "") of others; None: not known yet.
-        """
+    def place_counts(self, cluster: str, counts: PlaceCounts) -> None:
+        """Tell what the cluster has, for WorkerCluster.status (coalesced by the links)."""
         ...
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatelift.core.api import informing
 from gatelift.core.clusters import cluster_status
@@ -49,21 +49,28 @@ def doubted(term: int, ours: int) -> str:
     )
 
 
+class Numbers(NamedTuple):
+    """The term of who writes, and the session that comes next."""
+
+    term: int
+    next_session: int
+
+
 def changes_of(
     purpose: StatusPurpose,
     found: WorkerCluster,
     facts: Facts,
     said: GreetingReceived | LeaseRenewed | None,
-    term: int,
-    next_session: int,
+    numbers: Numbers,
 ) -> dict[str, Any]:
     """Return what will be true of the facts when the write has succeeded; until then nothing of it is.
 
     `said` is the greeting or the renewal that the write is about.
     """
+    next_session = numbers.next_session
     if purpose is StatusPurpose.ANSWER:
         return {}  # the status is left alone
-    changes: dict[str, Any] = {"term": term}
+    changes: dict[str, Any] = {"term": numbers.term}
     if facts.informs:
         changes["written_capacity"] = facts.capacity
     match purpose, said:

@@ -20,9 +20,8 @@ from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.cluster_record import RETRY_SECONDS
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link import Link
-from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, WriteIds
+from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, PlaceCounts, Sent, WriteIds
 from gatelift.core.clusters.linking import Effects, Leading
-from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
@@ -175,19 +174,10 @@ class Links:
         session = link.open_session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
-    def place_counts(
-        self,
-        cluster: str,
-        *,
-        placements: int,
-        offers: int,
-        unexplained: int | None,
-        undecided: Undecided = NOTHING_UNDECIDED,
-        no_new_work: tuple[str, str] | None = None,
-    ) -> None:
+    def place_counts(self, cluster: str, counts: PlaceCounts) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
-        if link is not None and link.counted(placements, offers, unexplained, undecided, no_new_work):
+        if link is not None and link.counted(counts):
             self._after(link)
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
@@ -211,7 +201,7 @@ class Links:
 
     def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
         """Return the mark of what is given to a cluster; "" where there is no key."""
-        return given.mark(self._leading.counter.key, self._leading.origin, cluster, placed, namespace, name)
+        return given.mark(self._leading.counter.key, self._leading.origin, cluster, placed, ObjectKey(namespace, name))
 
     def state(self, cluster: str) -> ClusterView | None:
         """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""

@@ -8,15 +8,14 @@ work for what it has said shows why (`cluster_status`). Nothing is held or let g
 from __future__ import annotations
 
 from gatelift.core import texts
-from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record, held_write
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find, truncated
-from gatelift_kube.objects.kueue import Workload
 
 NOTHING = ("", "")
 
@@ -28,8 +27,9 @@ def why(core: Core, rec: Record) -> tuple[str, str] | None:
     return texts.EPOCH_AHEAD, truncated(reports.why_held(core, rec.uid, rec.highest_epoch))
 
 
-def show(core: Core, known: Workload, rec: Record, key: Key, now: float) -> None:
+def show(case: Case) -> None:
     """Write what a Workload is to bear, or take it off, at the pace of what only informs."""
+    core, known, rec, key, now = case.core, case.known, case.rec, case.attempt.look, case.now
     said, wanted = find(known.status.conditions, texts.HELD), why(core, rec)
     if said is None and wanted is None:
         return

@@ -21,7 +21,6 @@ from gatelift.core.records import record
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 AGAIN_SECONDS = 1.0
@@ -34,14 +33,14 @@ def leads(core: Core, gained: LeadershipGained) -> None:
     core.caution.terms.leads_by(lease, gained.holder)
 
 
-def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
+def hold(core: Core, rec: Record, now: float) -> bool:
     """Say whether a Workload is not to be looked at further: its term is above ours, and that is seen to first."""
     doubts = core.caution.terms
-    uid, version = known.metadata.uid, known.metadata.resource_version
     if rec.term <= core.term:
-        doubts.is_believed(uid)
+        doubts.is_believed(rec.uid)
         return False
-    if doubts.is_forged(uid, version):
+    known = core.knowledge.workloads[rec.ref.key]
+    if doubts.is_forged(rec.uid, known.metadata.resource_version):
         core.patch_workload(known, record.adoption_write(known, core.term), Purpose.PUT_TERM_BACK)
         return True
     why = f"Workload {rec.ref.key} was written in term {rec.term}, ours is {core.term}"

@@ -12,6 +12,7 @@ from heapq import heapify, heappop
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import absences, belief, recovery, reports
+from gatelift.core.conclusions.reports import Claim
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
@@ -99,7 +100,7 @@ class Comparison:
             yield
         placing.forget_unlisted(core, cluster, placing.of_what_is_kept(self._owed, self._listed))
         while left:
-            _compare(core, cluster, heappop(left), self._listed, self._facts, core.now)
+            _compare(core, cluster, heappop(left), self._listed, self._facts)
             yield
         unlisted = tuple(self._listed.values())
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
@@ -152,12 +153,10 @@ class Comparison:
         if _unexplained(core, cluster, entry):
             recovery.leave_alone(core, cluster, entry.key, entry)
         else:
-            reports.look_ahead(core, cluster, entry.key, over=False, gated=not entry.lifted, listed=entry)
+            reports.look_ahead(core, Claim(cluster, entry.key, over=False, gated=not entry.lifted, listed=entry))
 
 
-def _compare(
-    core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory, now: float
-) -> None:
+def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
     """Compare one placement of the record with what the cluster listed."""
     attempt = core.attempts.get(uid)
     if attempt is None or attempt.state not in LIVE:
@@ -170,7 +169,7 @@ def _compare(
     elif is_unexplained(_known(attempt), facts):
         placing.lose(core, attempt)
     else:
-        _unlisted(core, cluster, attempt, facts, now)
+        _unlisted(core, cluster, attempt, facts, core.now)
     core.mark_attempt(attempt)
 
 
@@ -253,7 +252,7 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
     elif _unexplained(core, cluster, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:
-        reports.stray(core, cluster, entry.key, now, over=over, gated=not entry.lifted, listed=entry)
+        reports.stray(core, Claim(cluster, entry.key, over=over, gated=not entry.lifted, listed=entry))
 
 
 def _over(entry: InventoryEntry) -> bool:

@@ -25,7 +25,7 @@ from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import placing
 from gatelift.core.records import epochs
 from gatelift.core.state import predecessors
-from gatelift.core.state.core import DOUBTS, Core
+from gatelift.core.state.core import DOUBTS, Core, Decided
 from gatelift.core.state.recovery_asked import Known, served_by, without
 from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVERY,
@@ -43,6 +43,7 @@ from gatelift.core.state.recovery_values import (
     told,
     word,
 )
+from gatelift_kinds.kind import PatchStep
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
@@ -317,10 +318,10 @@ def look(core: Core, cluster: str, now: float) -> None:
     told_now = placing.open_view(core, cluster) is not None  # else when the session goes on; a later one is asked anew
     if told_now and is_told_to_stop(found) and not core.caution.halted:
         for key in sorted(state.unexplained.get(cluster, {})):
-            placing.drop_stray(core, cluster, key, now, over=False)
+            placing.drop_stray(core, cluster, key, over=False)
         for ahead in core.caution.named_by(cluster):
             if ahead.spared:
-                placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+                placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
     if cluster == LOCAL_CLUSTER:
         _settle(core)
         _write(core, found, now)
@@ -340,7 +341,7 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     version, text = found.metadata.resource_version, msgspec.json.encode(wanted).decode()
     annotations = {ANNOTATION_RECOVERY: text} | ({ANNOTATION_RESTORED: None} if answered else {})
     metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": annotations}
-    core.patch(ref, msgspec.json.encode({"metadata": metadata}), Purpose.RECOVERY, decided_on=version)
+    core.patch(Decided(ref, version), PatchStep(body=msgspec.json.encode({"metadata": metadata})), Purpose.RECOVERY)
 
 
 def _found(core: Core) -> dict[str, Found]:

@@ -6,6 +6,7 @@ Neighbours: `upcalls` brings the upcalls of a session, `inventories` the answer 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
@@ -69,7 +70,8 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     over = isinstance(message, Finished | Stopped | Refused | Evicted)
     if over:
         predecessors.ended(core, upcall.cluster, message.key)
-    stray(core, upcall.cluster, message.key, now, over=over, gated=isinstance(message, Applied) and not message.waits)
+    gated = isinstance(message, Applied) and not message.waits
+    stray(core, Claim(upcall.cluster, message.key, over=over, gated=gated))
 
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
@@ -182,30 +184,29 @@ def mark_owner_of(core: Core, attempt: Attempt) -> None:
         core.mark_owner(owner)
 
 
-def stray(
-    core: Core,
-    cluster: str,
-    key: PlacementKey,
-    now: float,
-    *,
-    over: bool,
-    gated: bool = False,
-    listed: InventoryEntry | None = None,
-) -> None:
-    """Answer a report of a placement that is not live (P7), having made sure of that (R3).
+class Claim(NamedTuple):
+    """What a cluster says of a placement. `listed`: its inventory's word, where that is what came."""
 
-    `listed`: the inventory's word about it, where that is what came.
-    """
+    cluster: str
+    key: PlacementKey
+    over: bool
+    gated: bool = False
+    listed: InventoryEntry | None = None
+
+
+def stray(core: Core, claim: Claim) -> None:
+    """Answer what is said of a placement that is not live (P7), having made sure of that (R3)."""
+    cluster, key, over = claim.cluster, claim.key, claim.over
     if key.uid in core.caution.set_aside:
         return  # nobody can tell what its record says: it is asked again when somebody can
     known = core.knowledge.workload_of(key.uid)
     attempt = core.attempts.get(key.uid)
-    if look_ahead(core, cluster, key, over=over, gated=gated, listed=listed):
+    if look_ahead(core, claim):
         return
     if over:
         recovery.is_over(core, cluster, key)
     if core.caution.halted:
-        core.doubts.postpone(cluster, key, over=over, gated=gated)
+        core.doubts.postpone(cluster, key, over=over, gated=claim.gated)
         return
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
         if over:
@@ -218,12 +219,12 @@ def stray(
     if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
         if recovery.leaves(core, cluster, key):
             return
-        if not (over or gated or is_past(core, cluster, key)):
+        if not (over or claim.gated or is_past(core, cluster, key)):
             recovery.leave_alone(core, cluster, key)
             return
         core.ask_all(cluster, key, "", over=over)
         return
-    placing.drop_stray(core, cluster, key, now, over=over)
+    placing.drop_stray(core, cluster, key, over=over)
     if over and core.caution.settle(cluster, key.uid):
         core.mark_later((key.uid,))
 
@@ -239,9 +240,7 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
     return view is not None and core.sessions.told_stray(cluster, view.session, key)
 
 
-def look_ahead(
-    core: Core, cluster: str, key: PlacementKey, *, over: bool, gated: bool, listed: InventoryEntry | None = None
-) -> bool:
+def look_ahead(core: Core, claim: Claim) -> bool:
     """Hold a workload of which a cluster names an epoch that its record has not come to; True if it is held.
 
     An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. Nor has one
@@ -249,6 +248,7 @@ def look_ahead(
     recovery is older than what that raised, and left to its own end all the same; what was listed as let go does not
     become gated again by what its agent says anew in each session.
     """
+    cluster, key, over, listed = claim.cluster, claim.key, claim.over, claim.listed
     known, attempt = core.knowledge.workload_of(key.uid), core.attempts.get(key.uid)
     if known is None:
         return False
@@ -257,7 +257,7 @@ def look_ahead(
     never_won = never_won or epochs.torn(known) == key.epoch
     unplaced_now = attempt is not None and attempt.state in NO_WINNER
     unplaced = unplaced_now and never_won
-    gated = gated and not core.caution.spares(cluster, key)
+    gated = claim.gated and not core.caution.spares(cluster, key)
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
     if key.epoch < highest and unplaced_now and not (spared or over or gated):
         _hold(core, cluster, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
@@ -318,7 +318,7 @@ def let_go(core: Core, cluster: str) -> None:
     core.mark_later(core.caution.forget(cluster))
 
 
-def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
+def drop_raised(core: Core, uid: str, highest: int) -> None:
     """Drop what clusters name of a workload whose epoch a person has raised above it: now it is older than the record.
 
     It holds the workload until the cluster says that nothing of it is left. Raised to the very epoch that is named says
@@ -326,7 +326,7 @@ def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
     """
     for cluster, ahead in core.caution.named(uid):
         if ahead.key.epoch < highest and not ahead.spared:
-            placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+            placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
             if ahead.over and core.caution.settle(cluster, uid):
                 core.mark_later((uid,))
 
@@ -335,7 +335,7 @@ def forget_ahead(core: Core, uid: str) -> None:
     """Let clusters forget what has ended there under a later epoch of a workload that is gone: nobody asks any more."""
     for cluster, ahead in core.caution.named(uid):
         if ahead.over:
-            placing.drop_stray(core, cluster, ahead.key, core.now, over=True)
+            placing.drop_stray(core, cluster, ahead.key, over=True)
             core.caution.settle(cluster, uid)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
 from gatelift.core.conclusions import recovery, reports
+from gatelift.core.conclusions.reports import Claim
 from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
@@ -21,7 +22,7 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
     if core.caution.halted or core.sessions.compares_any():
         return
     for (cluster, key), (over, gated) in doubts.resume().items():
-        reports.stray(core, cluster, key, now, over=over, gated=gated)
+        reports.stray(core, Claim(cluster, key, over=over, gated=gated))
     asks_at = out_of_sight.ask(core, now)
     if asks_at:
         core.agenda.wake(DOUBTS, asks_at)
@@ -47,9 +48,9 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
             doubts.postpone(cluster, key, over=over, gated=False)
         elif core.knowledge.workload_of(key.uid) is None:
             if not recovery.leaves(core, cluster, key):
-                placing.drop_stray(core, cluster, key, now, over=over)
+                placing.drop_stray(core, cluster, key, over=over)
         elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
-            reports.stray(core, cluster, key, now, over=over)  # its Workload is there, and is at another attempt
+            reports.stray(core, Claim(cluster, key, over=over))  # its Workload is there, and is at another attempt
     core.agenda.mark(DOUBTS)
 
 

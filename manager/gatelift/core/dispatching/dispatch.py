@@ -19,6 +19,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.rules import readiness, targets
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.told import telling
@@ -27,7 +28,7 @@ from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_s
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.selectors import matches
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
-from gatelift_wire.values.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
+from gatelift_wire.values.messages import Bid, BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
 from gatelift_wire.values.refusals import Refusal
 
 NO_CREDIT = "takes no more placements at the moment"
@@ -164,13 +165,14 @@ def room_at(core: Core, view: ClusterView, now: float) -> int:
     return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
-def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[Rank], bool]:
+def candidates(case: Case, owner: Owner) -> tuple[list[Rank], bool]:
     """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
 
     Why each of the others is not among them is kept in `attempt.why_not`. Where nobody else is left, those are asked in
     which the namespace takes no work: their agents say whether it is missing, and are asked again when they change.
     """
-    want = wanted(workload, owner, attempt)
+    core, attempt, now = case.core, case.attempt, case.now
+    want = wanted(case.known, owner, attempt)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     goal = targets.targets(core, checks)
     ranked: list[Rank] = []
@@ -204,20 +206,22 @@ def _why_not(core: Core, attempt: Attempt, want: Wanted, name: str, now: float) 
 # --- rounds of offers ---------------------------------------------------------------------------------------------
 
 
-def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
+def step(case: Case, owner: Owner) -> None:
     """Go on with an attempt that has quota and no winner yet, from its state alone."""
+    core, attempt = case.core, case.attempt
     if core.caution.halted:
         attempt.used_nowhere({"": core.caution.halted})
         return
     if attempt.state is AttemptState.RESERVED:
-        _first_round(core, attempt, workload, owner, now)
+        _first_round(case, owner)
     elif attempt.state is AttemptState.OFFERED and attempt.round is not None:
-        _weigh(core, attempt, attempt.round, workload, owner, now)
+        _weigh(case, owner, attempt.round)
 
 
-def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
+def _first_round(case: Case, owner: Owner) -> None:
+    core, attempt, now = case.core, case.attempt, case.now
     attempt.used_nowhere({})
-    ranked, short = candidates(core, attempt, workload, owner, now)
+    ranked, short = candidates(case, owner)
     if not ranked:
         if short:
             core.cluster_waiters.wait_for_room(attempt.uid)
@@ -230,7 +234,7 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
     asked = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
     attempt.begin_round(asked)
-    _offer(core, attempt, asked, workload, owner, names[:1] if alone else _some(core, names, now), now)
+    _offer(case, owner, asked, names[:1] if alone else _some(core, names, now))
 
 
 def _some(core: Core, names: list[str], now: float) -> list[str]:
@@ -244,9 +248,8 @@ def _some(core: Core, names: list[str], now: float) -> list[str]:
     return some if all(core.open_offers.waiting(name, now) < calm for name in some) else some[:1]
 
 
-def _offer(
-    core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, owner: Owner, names: list[str], now: float
-) -> None:
+def _offer(case: Case, owner: Owner, asked: OfferRound, names: list[str]) -> None:
+    core, workload, attempt, now = case.core, case.known, case.attempt, case.now
     settings = core.settings.dispatch
     offer = Offer(
         key=attempt.key,
@@ -278,14 +281,15 @@ def _wait(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
     core.agenda.wake(attempt.look, asked.deadline)
 
 
-def _weigh(core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, owner: Owner, now: float) -> None:
+def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     """Take a winner, wait, ask the next ones, or give the reservation back."""
+    core, attempt, now = case.core, case.attempt, case.now
     _drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
     winner = _best(asked, BidKind.HELD)
     late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
     if winner and (not silent or late or winner == next(iter(asked.offered))):
-        choose(core, attempt, workload, owner, winner, now)
+        choose(case, owner, winner)
         return
     if silent and now < asked.deadline:
         core.agenda.wake(attempt.look, asked.deadline)
@@ -294,14 +298,14 @@ def _weigh(core: Core, attempt: Attempt, asked: OfferRound, workload: Workload, 
         _wait(core, attempt, asked, now)
         return
     core.open_offers.silent(silent)
-    ranked, _ = candidates(core, attempt, workload, owner, now)
+    ranked, _ = candidates(case, owner)
     fresh = [one.name for one in ranked if one.name not in asked.asked]
     if fresh:
-        _offer(core, attempt, asked, workload, owner, _some(core, fresh, now), now)
+        _offer(case, owner, asked, _some(core, fresh, now))
         return
     preempting = _best(asked, BidKind.WOULD_PREEMPT)
     if preempting:
-        choose(core, attempt, workload, owner, preempting, now)
+        choose(case, owner, preempting)
         return
     slow = silent + [name for name, bid in asked.bids.items() if bid.kind is BidKind.NEEDS_TIME]
     if slow and now < asked.patient_until:
@@ -330,7 +334,7 @@ def _drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> N
         elif bid is None:
             continue
         elif bid.kind is BidKind.REFUSED:
-            why = _refused(core, attempt, name, bid.refusal, bid.text, now)
+            why = _refused(core, attempt, name, bid, now)
         elif bid.hold_seconds and asked.bid_at[name] + bid.hold_seconds - settings.hold_margin_seconds <= now:
             why = "its hold ran out"
         else:
@@ -340,9 +344,9 @@ def _drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> N
         free_room(core, attempt.uid, name)
 
 
-def _refused(core: Core, attempt: Attempt, cluster: str, refusal: Refusal | None, text: str, now: float) -> str:
-    reason = refusal or Refusal.INVALID
-    why = f"{reason.value}{f': {text}' if text else ''}"
+def _refused(core: Core, attempt: Attempt, cluster: str, bid: Bid, now: float) -> str:
+    reason = bid.refusal or Refusal.INVALID
+    why = f"{reason.value}{f': {bid.text}' if bid.text else ''}"
     settings = core.settings.dispatch
     if reason is Refusal.EPOCH_STALE:
         attempt.spend_epoch()
@@ -358,12 +362,13 @@ def _best(asked: OfferRound, kind: BidKind) -> str:
     return min(found)[2] if found else ""
 
 
-def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, cluster: str, now: float) -> None:
+def choose(case: Case, owner: Owner, cluster: str) -> None:
     """Write the winner: one status patch with reservation, admission, check and cluster.
 
     Every placement gets the policy `wait`, the one that is acted on, and the record says so (P2): another policy there
     would be read as the promise that the agent stops the work by itself, which no agent does yet. Who asked is told.
     """
+    core, workload, attempt = case.core, case.known, case.attempt
     reserve = attempt.reserve
     if reserve is None:
         return
@@ -380,15 +385,8 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
         check=targets.multikueue_check(core, reserve.checks),
     )
     attempt.choose(cluster, policy)
-    body = record.admission_write(
-        workload,
-        reserve.admission,
-        reserve.checks,
-        reserve.message,
-        choice,
-        core.wall.text(now),
-        readiness.besides(core, workload),
-    )
+    wall, besides = core.wall.text(case.now), readiness.besides(core, workload)
+    body = record.admission_write(workload, reserve, choice, wall, besides)
     core.patch_workload(workload, body, Purpose.WINNER)
 
 

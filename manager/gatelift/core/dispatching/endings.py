@@ -13,9 +13,9 @@ from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.knowledge import Owner
-from gatelift.core.records.record import Record, Requeue
+from gatelift.core.records.record import Requeue
 from gatelift.core.rules import deactivation, execution_time, kept_record, readiness, retention, targets, unrecorded
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import pod_troubles, shown_end
@@ -109,14 +109,15 @@ def close(core: Core, attempt: Attempt, now: float) -> None:
     attempt.follow(Internal.CLOSE)
 
 
-def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+def deleted(case: Case) -> None:
     """Take down what the user deleted or took out of its queue: stop, then let go of the objects.
 
     A lost cluster is remembered.
     """
+    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.owner, case.now
     left = owner is not None and not owner.managed
     for cluster, ahead in core.caution.named(attempt.uid):
-        placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+        placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
         message = texts.LEFT_QUEUE if left else "The user deleted it"
@@ -130,14 +131,14 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         core.delete_workload(known, Purpose.DELETE_WORKLOAD)  # its quota is free once the record says that it goes
         return
     if attempt.state is not AttemptState.ENDED:
-        unwritten = not rec.reserved
+        unwritten = not case.rec.reserved
         close(core, attempt, now)
         if unwritten:
             core.ledger.undo(attempt.uid)
     if core.ledger.release(attempt.uid, now):
         core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
     placing.forget(core, attempt, now, gone=True)
-    placing.forget_kept(core, rec, attempt, now)
+    placing.forget_kept(case)
     if owner is not None:
         core.mark_owner(owner)
     if known.metadata.deletion_timestamp is not None:
@@ -148,8 +149,9 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         core.delete_workload(known, Purpose.DELETE_WORKLOAD)
 
 
-def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+def finished(case: Case) -> None:
     """Clean up after a Workload whose record says Finished."""
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
     if attempt.live:
         # Somebody else wrote Finished: what still runs is stopped first.
         ending = Ending(reason=texts.FINISHED, message="The workload is finished", evict=False)
@@ -161,21 +163,22 @@ def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         core.ledger.engine.workload_changed(known, now)  # until here it was charged, see `kept_record`
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if owner is not None:
-        core.mark_owner(owner)
-    core.end_attempt(rec.uid)
-    core.failures.gone(rec.uid)
-    retention.after_finish(core, known, owner, now)
+    if case.owner is not None:
+        core.mark_owner(case.owner)
+    core.end_attempt(attempt.uid)
+    core.failures.gone(attempt.uid)
+    retention.after_finish(case)
 
 
-def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+def ended(case: Case) -> None:
     """Write down the end of an attempt."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     outcome = attempt.outcome or Outcome(how=Internal.CLOSE)
     if outcome.how is Wire.FINISHED:
-        _write_finished(core, known, rec, attempt, outcome, owner, now)
+        _write_finished(case, outcome)
         return
     if rec.reserved:
-        _write_released(core, known, rec, attempt, outcome, now)
+        _write_released(case, outcome)
         return
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
@@ -187,11 +190,10 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
         core.patch_workload(known, record.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False)
 
 
-def _write_finished(
-    core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, owner: Owner | None, now: float
-) -> None:
+def _write_finished(case: Case, outcome: Outcome) -> None:
     """Write Finished once the user's object shows the end, or is known not to."""
-    due = shown_end.waits_until(core, owner, attempt, now)
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
+    due = shown_end.waits_until(case)
     if due:
         core.agenda.wake(attempt.look, due)
         return
@@ -199,13 +201,14 @@ def _write_finished(
     message = outcome.message
     if attempt.end_unshown:
         message = texts.finished_unshown(message, attempt.end_unshown)
-    if kept_record.is_refused(core, rec, now):
+    if kept_record.is_refused(core, case.rec, now):
         known = kept_record.as_taken(known)
     core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH)
 
 
-def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:
+def _write_released(case: Case, outcome: Outcome) -> None:
     """Write that the reservation is given back, and why, and when it comes back."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     said = find(known.status.conditions, texts.EVICTED)
     ending = attempt.ending
     check = targets.multikueue_check(core, (one.name for one in known.status.admission_checks))
@@ -227,27 +230,27 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         evicted = Ending(reason=reason, message=message)
     by_check = verdicts.retries(core, known) or verdicts.taken_back(core, known)
     by_cluster = reason == texts.ADMISSION_CHECK and not by_check
-    body = record.release_write(
-        known,
+    given_back = record.GivenBack(
         evicted=evicted,
         reason=lost,
         message=message,
         requeue=requeue_for(core, known, reason, now),
         used=record.Used(check=check, epoch=max(attempt.epoch, rec.highest_epoch), term=core.term),
-        wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
         besides=pod_troubles.refused(known, outcome) if by_cluster else (),
     )
+    body = record.release_write(known, given_back, core.wall.text(now))
     core.patch_workload(known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
 
 
-def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
+def evict_waiting(case: Case) -> bool:
     """Write the eviction of a workload that holds no quota (any more); True if a write was asked for.
 
     Deactivated, or given up by a check that spoke late: nothing is left to stop, but people have to see why it does not
     come back, and it must come back when it may. A late rejection is announced first.
     """
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
     inactive = not known.spec.active
     if deactivation.announced(known) is not None:
         if not inactive:
@@ -263,30 +266,30 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
             return True  # it has just been announced
         ending = deactivation.ending(known) if inactive else Ending(reason=texts.ADMISSION_CHECK, message=said)
     check = targets.multikueue_check(core, (one.name for one in known.status.admission_checks))
-    body = record.release_write(
-        known,
+    given_back = record.GivenBack(
         evicted=ending,
         reason=texts.DEACTIVATED if inactive else texts.PENDING_EVALUATION,
         message=texts.WORKLOAD_DEACTIVATED if inactive else ending.message,
         requeue=requeue_for(core, known, ending.reason, now),
         used=record.Used(check=check, epoch=max(attempt.epoch, epochs.annotated(known)), term=core.term),
-        wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
+    body = record.release_write(known, given_back, core.wall.text(now))
     core.patch_workload(known, body, Purpose.EVICT_AND_RELEASE)
     return True
 
 
-def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+def end_before_placement(case: Case) -> None:
     """Take back a reservation, or an admission without placement, of which nothing runs anywhere.
 
     What was written is ended like any attempt, and its epoch is used; what was not written is struck.
     """
-    if attempt.state is AttemptState.RUNNING or rec.reserved:
-        close(core, attempt, now)
+    core, attempt = case.core, case.attempt
+    if attempt.state is AttemptState.RUNNING or case.rec.reserved:
+        close(core, attempt, case.now)
         attempt.ended_as(Outcome(how=Internal.CLOSE))
     elif attempt.state is not AttemptState.PENDING:
-        strike(core, attempt, now)
+        strike(core, attempt, case.now)
     if attempt.state is AttemptState.PENDING:
         attempt.end_for(None)
     core.mark_attempt(attempt)
@@ -322,4 +325,4 @@ def vanished(core: Core, attempt: Attempt) -> None:
     if attempt.state is not AttemptState.ENDED or not attempt.cluster or attempt.forgotten or attempt.unreported:
         return
     told = attempt.outcome is not None and attempt.outcome.how in SAID
-    placing.drop_stray(core, attempt.cluster, attempt.key, core.now, over=told, gone=True)
+    placing.drop_stray(core, attempt.cluster, attempt.key, over=told, gone=True)

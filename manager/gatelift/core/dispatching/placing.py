@@ -19,9 +19,9 @@ from gatelift.core.records import given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.records.record import Record
 from gatelift.core.state import predecessors
 from gatelift.core.state.blobs import blob_hash
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
 from gatelift_kinds.kind import KindError
@@ -51,8 +51,9 @@ def open_view(core: Core, cluster: str) -> ClusterView | None:
     return view if view is not None and view.open else None
 
 
-def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner, now: float) -> None:
-    """Tell the cluster of a live placement what it has to know in the present session."""
+def converse(case: Case, owner: Owner) -> None:
+    """Tell the cluster of a live placement, whose object is there, what it has to know in the present session."""
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
     view = open_view(core, attempt.cluster)
     held = core.caution.halted or core.caution.holds(attempt.uid)
     if view is None or held or attempt.state is AttemptState.LOST:
@@ -62,19 +63,19 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         return
     wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word
     if wants and attempt.heard_session != view.session:
-        if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
+        if attempt.cluster != LOCAL_CLUSTER and case.rec.term != core.term:
             core.patch_workload(known, record.adoption_write(known, core.term), Purpose.ADOPT)
             return
         fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):
-            _commit(core, known, attempt, owner, now)
+            _commit(case, owner)
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
             attempt.confirmed(view.session)
-            _user_gates(core, known, attempt, owner, now)
+            _user_gates(case, owner)
         return
     attempt.has_word()  # it has it in this session
-    _user_gates(core, known, attempt, owner, now)
+    _user_gates(case, owner)
 
 
 def _kept(core: Core, attempt: Attempt, session: int) -> bool:
@@ -82,9 +83,10 @@ def _kept(core: Core, attempt: Attempt, session: int) -> bool:
     return session > 0 and session >= (core.sessions.resynced(attempt.cluster) or 0)
 
 
-def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
+def _commit(case: Case, owner: Owner) -> None:
+    core, attempt, now = case.core, case.attempt, case.now
     try:
-        commit, specs = _order(core, known, attempt, owner)
+        commit, specs = _order(core, attempt, owner)
     except KindError as error:
         _cannot_start(core, attempt, str(error), now)
         return
@@ -102,8 +104,9 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
-def _order(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
+def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
     """Return the Commit and the templates that it names. KindError: the object cannot be started as it is."""
+    known = core.knowledge.workloads[attempt.workload]
     local = attempt.cluster == LOCAL_CLUSTER
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
@@ -146,12 +149,13 @@ def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
     core.mark_attempt(attempt)
 
 
-def _user_gates(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
+def _user_gates(case: Case, owner: Owner) -> None:
     """Say which gates of his own the user has left on his object: as that changes, and once in each session.
 
     An agent that starts again has forgotten it, and who leads now may not have been the one that said it. Nothing of
     what runs, or was made without such gates: none can be added.
     """
+    core, known, attempt = case.core, case.known, case.attempt
     if attempt.cluster == LOCAL_CLUSTER or attempt.state not in UNLIFTED:
         return
     if not any(_of_users(pod_set.template.spec.scheduling_gates) for pod_set in known.spec.pod_sets):
@@ -160,7 +164,7 @@ def _user_gates(core: Core, known: Workload, attempt: Attempt, owner: Owner, now
     if gates == attempt.gates_told and _kept(core, attempt, attempt.gates_session):
         return
     message = SetUserGates(key=attempt.key, name=owner.object.metadata.name, gates=gates)
-    attempt.tell_gates(gates, core.send(attempt.cluster, (message,), now).session)
+    attempt.tell_gates(gates, core.send(attempt.cluster, (message,), case.now).session)
 
 
 def user_gates(owner: Owner) -> tuple[str, ...]:
@@ -226,7 +230,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:
-        return (_order(core, known, attempt, found[1])[0],) if found is not None else ()
+        return (_order(core, attempt, found[1])[0],) if found is not None else ()
     except KindError:
         return ()
 
@@ -267,12 +271,13 @@ def forget(core: Core, attempt: Attempt, now: float, *, gone: bool = False) -> N
     attempt.forget()
 
 
-def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+def forget_kept(case: Case) -> None:
     """Say, once, that the user's object of what has finished is gone: what its cluster keeps of it is to go, too.
 
     Nobody waits for a cluster that is away, or for an end of what halts all dispatch: it is told after that, unless
     another leads by then, and what it keeps goes when its time is over (decision 72).
     """
+    core, rec, attempt = case.core, case.rec, case.attempt
     if not rec.finished or attempt.forgotten or rec.cluster in {"", LOCAL_CLUSTER}:
         return
     attempt.forget()
@@ -280,7 +285,7 @@ def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     if core.caution.halted:
         _owe(core, rec.cluster, attempt.key, message)
     else:
-        _tell(core, rec.cluster, attempt.key, message, now)
+        _tell(core, rec.cluster, attempt.key, message, case.now)
 
 
 def of_what_is_kept(owed: Mapping[PlacementKey, Message], listed: Container[PlacementKey]) -> tuple[PlacementKey, ...]:
@@ -298,9 +303,7 @@ def forget_unlisted(core: Core, cluster: str, keys: Iterable[PlacementKey]) -> N
         _owe(core, cluster, key, Forget(key=key, gone=True))
 
 
-def drop_stray(
-    core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool, gone: bool | None = None
-) -> None:
+def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone: bool | None = None) -> None:
     """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session.
 
     `gone`: whether its Workload is, where more is known of that than that it is not there.
@@ -310,11 +313,8 @@ def drop_stray(
     gone = core.knowledge.workload_of(key.uid) is None if gone is None else gone
     message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=texts.NOT_LIVE)
     view = open_view(core, cluster)
-    if view is None:
-        _tell(core, cluster, key, message, now)
-        return
-    if core.sessions.tells_stray(cluster, view.session, key, over=over):
-        _tell(core, cluster, key, message, now)
+    if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):
+        _tell(core, cluster, key, message, core.now)
 
 
 def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: float) -> None:

@@ -16,9 +16,9 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import dispatch
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempt_states import AttemptState, Internal
-from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.record import Record
+from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import deactivation, targets
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
 from gatelift_kube.objects.conditions import is_true
@@ -29,9 +29,10 @@ NOT_ASKED = "The ClusterQueue does not ask for this check: what it says counts f
 _AGAINST = frozenset({texts.RETRY, texts.REJECTED})
 
 
-def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
+def against(case: Case) -> bool:
     """Give up what a check says Rejected or Retry of, whether admitted or not; False if all may go on."""
-    said = given_by(core, known, now)
+    core, known, attempt = case.core, case.known, case.attempt
+    said = given_by(core, known, case.now)
     if said is None and taken_back(core, known):
         said = texts.evicted_by_pending_checks(taken_back(core, known))
     if said:
@@ -108,12 +109,13 @@ def taken_back(core: Core, known: Workload) -> list[tuple[str, str]]:
     return _in_state(core, known, texts.PENDING)
 
 
-def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
+def keep_required(case: Case) -> bool:
     """Ask for the checks that the queue requires now, if they changed since the reservation; True on a write.
 
     Checks that are required no longer are dropped, new ones are Pending; what others said of the rest stays. What was
     admitted keeps the checks that it was admitted by.
     """
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     reserve = attempt.reserve
     queue = core.knowledge.cluster_queues.get(reserve.admission.cluster_queue) if reserve is not None else None
     if reserve is None or queue is None:

@@ -13,6 +13,7 @@ import hmac
 
 import msgspec
 
+from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import ANNOTATION_GIVEN, PlacementKey
 
 _HEX_DIGITS = 32
@@ -20,11 +21,11 @@ _HEX_DIGITS = 32
 _PURPOSE = b"gatelift.dev/given/1"
 
 
-def mark(seal_key: bytes, origin: str, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
-    """Return the mark of one placement at a cluster, for the object `namespace/name`; "" where there is no key."""
+def mark(seal_key: bytes, origin: str, cluster: str, placed: PlacementKey, place: ObjectKey) -> str:
+    """Return the mark of one placement at a cluster, for the object at a place; "" where there is no key."""
     if not seal_key:
         return ""
-    said = "\0".join((origin, cluster, placed.uid, str(placed.epoch), namespace, name)).encode()
+    said = "\0".join((origin, cluster, placed.uid, str(placed.epoch), place.namespace, place.name)).encode()
     return hmac.new(seal_key, _PURPOSE + b"\0" + said, hashlib.sha256).hexdigest()[:_HEX_DIGITS]
 
 

@@ -18,6 +18,7 @@ from gatelift.core import texts
 from gatelift.core.api import documents
 from gatelift.core.records import admitted_by, epochs, own_conditions
 from gatelift.core.records.attempts import Ending
+from gatelift_admission.values.model import Reserve
 from gatelift_kinds import pod_trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, fitting, is_true, put, without
@@ -178,17 +179,15 @@ def _as_granted(workload: Workload, admission: Admission) -> Admission:
     return old if old is not None and known_part(old) == admission else admission
 
 
-def reservation_write(
-    workload: Workload, admission: Admission, checks: tuple[str, ...], message: str, epoch: int, wall: str
-) -> bytes:
+def reservation_write(workload: Workload, reserve: Reserve, epoch: int, wall: str) -> bytes:
     """Write a reservation without winner: QuotaReserved=True, the admission, its epoch, all checks as they stand."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
     conditions = _with_epoch(workload, conditions, epoch, wall)
-    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
+    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),
-        "admission": _as_granted(workload, admission),
-        "admission_checks": pending_checks(workload, checks, wall),
+        "admission": _as_granted(workload, reserve.admission),
+        "admission_checks": pending_checks(workload, reserve.checks, wall),
         "cluster_name": None,
     }
     if workload.status.resource_requests:
@@ -197,27 +196,21 @@ def reservation_write(
 
 
 def admission_write(
-    workload: Workload,
-    admission: Admission,
-    checks: tuple[str, ...],
-    message: str,
-    choice: Choice | int,
-    wall: str,
-    besides: tuple[Condition, ...] = (),
+    workload: Workload, reserve: Reserve, choice: Choice | int, wall: str, besides: tuple[Condition, ...] = ()
 ) -> bytes:
     """Write a winner, or an admission without placement (`choice` its epoch): one write for it all, and conditions."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
     if isinstance(choice, int) or not choice.check:
         epoch = choice if isinstance(choice, int) else choice.epoch
         conditions = _with_epoch(workload, conditions, epoch, wall)
-    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
-    others = (name for name in checks if isinstance(choice, int) or name != choice.check)
+    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
+    others = (name for name in reserve.checks if isinstance(choice, int) or name != choice.check)
     conditions = admitted_by.told(put(conditions, reserved, wall), others, workload.metadata.generation, wall)
     admitted = condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
     status: dict[str, Any] = {
         "conditions": _with(put(conditions, admitted, wall), besides, wall),
-        "admission": _as_granted(workload, admission),
-        "admission_checks": _checks_with(workload, checks, choice, wall),
+        "admission": _as_granted(workload, reserve.admission),
+        "admission_checks": _checks_with(workload, reserve.checks, choice, wall),
         "cluster_name": None,
     }
     if isinstance(choice, Choice) and choice.check:
@@ -340,33 +333,38 @@ class Requeue:
     at: str = ""
 
 
-def release_write(
-    workload: Workload,
-    *,
-    evicted: Ending | None,
-    reason: str,
-    message: str,
-    requeue: Requeue | None,
-    used: Used,
-    wall: str,
-    past_seconds: int | None = None,
-    retried: str = "",
-    besides: tuple[Condition, ...] = (),
-) -> bytes:
-    """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenBack:
+    """What is to be written of a reservation that is given back, besides that.
 
     `evicted` sets Evicted=True in the same write when no write of its own came before (the work had already ended).
-    `requeue` None: it comes back when what stopped it says so (queue restarted, reactivated). `past_seconds`: for how
-    long it has been admitted until now, all times together. `retried`: what a cluster said that gave it up, as the
-    Retry of the check that dispatches. `besides`: conditions that are to stand from now on.
+    `reason`, `message`: why it has no quota. `requeue` None: it comes back when what stopped it says so (queue
+    restarted, reactivated). `past_seconds`: for how long it has been admitted until now, all times together. `retried`:
+    what a cluster said that gave it up, as the Retry of the check that dispatches. `besides`: conditions that are to
+    stand from now on.
     """
+
+    evicted: Ending | None
+    reason: str
+    message: str
+    requeue: Requeue | None
+    used: Used
+    past_seconds: int | None = None
+    retried: str = ""
+    besides: tuple[Condition, ...] = ()
+
+
+def release_write(workload: Workload, given_back: GivenBack, wall: str) -> bytes:
+    """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset."""
+    evicted, requeue, used = given_back.evicted, given_back.requeue, given_back.used
     conditions = workload.status.conditions
     if evicted is not None:
         conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
     conditions = without(without(conditions, texts.HELD), pod_trouble.CONDITION)  # why it waits is said there from now
     conditions = without(conditions, admitted_by.ADMITTED_BY)
-    conditions = _with(conditions, besides, wall)
-    conditions = put(conditions, condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
+    conditions = _with(conditions, given_back.besides, wall)
+    waits = condition(workload, texts.QUOTA_RESERVED, FALSE, given_back.reason, given_back.message)
+    conditions = put(conditions, waits, wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION
         conditions = put(conditions, condition(workload, texts.ADMITTED, FALSE, texts.NO_RESERVATION, lost), wall)
@@ -376,9 +374,9 @@ def release_write(
         "admission": None,
         "cluster_name": None,
         "nominated_cluster_names": (),
-        "admission_checks": _reset_checks(workload, retried, used, wall),
+        "admission_checks": _reset_checks(workload, given_back.retried, used, wall),
         "reclaimable_pods": (),
-        "accumulated_past_execution_time_seconds": past_seconds,
+        "accumulated_past_execution_time_seconds": given_back.past_seconds,
     }
     was = find(conditions, texts.EVICTED)
     if was is not None and was.status == TRUE:

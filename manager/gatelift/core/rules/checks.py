@@ -15,8 +15,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.rules import in_use, targets
-from gatelift.core.state.core import Core
+from gatelift.core.state.core import Core, Decided
 from gatelift_admission.told.statuses import QueueFigures
+from gatelift_kinds.kind import PatchStep
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -108,11 +109,11 @@ def cluster_queue(core: Core, key: ObjectKey, now: float) -> None:
     """Write the finalizer or the status of a ClusterQueue."""
     known = core.knowledge.cluster_queues.get(key.name)
     figures = core.ledger.engine.cluster_queue_status(key.name)
-    ref, look = ObjectRef(CLUSTER_QUEUE, key), Key(Look.CLUSTER_QUEUE, key)
-    if known is None or figures is None or core.blocked(ref, look, now):
+    look = Key(Look.CLUSTER_QUEUE, key)
+    if known is None or figures is None or core.blocked(_ref(look), look, now):
         return
-    if not in_use.queue(core, look, known, now):
-        _show(core, ref, look, known, figures, now)
+    if not in_use.queue(core, look, known):
+        _show(core, look, known, figures, now)
 
 
 def local_queue(core: Core, key: ObjectKey, now: float) -> None:
@@ -120,13 +121,18 @@ def local_queue(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.local_queues.get(key)
     figures = core.ledger.engine.local_queue_status(key)
     if known is not None and figures is not None:
-        _show(core, ObjectRef(LOCAL_QUEUE, key), Key(Look.LOCAL_QUEUE, key), known, figures, now)
+        _show(core, Key(Look.LOCAL_QUEUE, key), known, figures, now)
 
 
-def _show(
-    core: Core, ref: ObjectRef, key: Key, known: ClusterQueue | LocalQueue, figures: QueueFigures, now: float
-) -> None:
-    if core.blocked(ref, key, now):
+_RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.LOCAL_QUEUE: LOCAL_QUEUE, Look.COHORT: COHORT}
+
+
+def _ref(key: Key) -> ObjectRef:
+    return ObjectRef(_RESOURCES[key.look], key.object)
+
+
+def _show(core: Core, key: Key, known: ClusterQueue | LocalQueue, figures: QueueFigures, now: float) -> None:
+    if core.blocked(_ref(key), key, now):
         return
     active = Condition(
         type=ACTIVE,
@@ -150,18 +156,18 @@ def _show(
     if document == documents.queue_status(known.status, borrows=borrows):
         core.budget.leave(key)
         return
-    _inform(core, ref, key, known, document, now)
+    _inform(core, key, known, document, now)
 
 
 def cohort(core: Core, key: ObjectKey, now: float) -> None:
     """Write the weighted share of a Cohort, where fair sharing is on."""
     known = core.knowledge.cohorts.get(key.name)
     share = core.ledger.engine.cohort_share(key.name)
-    ref, look = ObjectRef(COHORT, key), Key(Look.COHORT, key)
-    if known is None or share is None or core.blocked(ref, look, now):
+    look = Key(Look.COHORT, key)
+    if known is None or share is None or core.blocked(_ref(look), look, now):
         return
     if known.status.fair_sharing is None or known.status.fair_sharing.weighted_share != share:
-        _inform(core, ref, look, known, {"fairSharing": documents.share(share)}, now)
+        _inform(core, look, known, {"fairSharing": documents.share(share)}, now)
 
 
 def _with(
@@ -190,7 +196,7 @@ def _saturated(known: ClusterQueue | LocalQueue, figures: QueueFigures) -> Condi
 
 
 def _inform(
-    core: Core, ref: ObjectRef, key: Key, known: ClusterQueue | LocalQueue | Cohort, status: dict[str, Any], now: float
+    core: Core, key: Key, known: ClusterQueue | LocalQueue | Cohort, status: dict[str, Any], now: float
 ) -> None:
     """Write a status that only informs: once per period and object, out of the budget for that."""
     due = core.shown_queues.due(key, core.settings.status_every)
@@ -198,7 +204,7 @@ def _inform(
         core.agenda.wake(key, due)
     elif core.may_inform(key, now):
         core.shown_queues.written(key, now)
-        _write(core, ref, known, status, informs=True)
+        _write(core, _ref(key), known, status, informs=True)
 
 
 def _write(
@@ -210,11 +216,5 @@ def _write(
     informs: bool = False,
 ) -> None:
     metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
-    core.patch(
-        ref,
-        msgspec.json.encode({"metadata": metadata, "status": status}),
-        Purpose.STATUS,
-        decided_on=known.metadata.resource_version,
-        subresource="status",
-        informs=informs,
-    )
+    step = PatchStep(body=msgspec.json.encode({"metadata": metadata, "status": status}), subresource="status")
+    core.patch(Decided(ref, known.metadata.resource_version), step, Purpose.STATUS, informs=informs)

@@ -10,22 +10,23 @@ from __future__ import annotations
 import math
 
 from gatelift.core import texts
-from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import deactivation
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 
 
-def exceeded(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
+def exceeded(case: Case) -> bool:
     """Announce the deactivation of a workload whose time is up; True if that is so. Else see that it is looked at."""
+    core, known, now = case.core, case.known, case.now
     most = known.spec.maximum_execution_time_seconds
     admitted = _admitted_for(core, known, now)
     if most is None or admitted is None:
         return False
     left = most - (known.status.accumulated_past_execution_time_seconds or 0) - admitted
     if left > 0:
-        core.agenda.wake(attempt.look, now + left)
+        core.agenda.wake(case.attempt.look, now + left)
         return False
     if known.spec.active and deactivation.announced(known) is None:
         deactivation.announce(core, known, texts.MAXIMUM_EXECUTION_TIME_EXCEEDED, texts.RUNS_TOO_LONG, now)

@@ -16,8 +16,9 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import showing
-from gatelift.core.state.core import Core
+from gatelift.core.state.core import Core, Decided
 from gatelift_admission.charges.debts import CHARGED_IN
+from gatelift_kinds.kind import PatchStep
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload
 from gatelift_kube.values.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
@@ -29,11 +30,11 @@ NOTHING_SAID: Mapping[str, str] = {}
 _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 
 
-def queue(core: Core, key: Key, known: ClusterQueue, now: float) -> bool:
+def queue(core: Core, key: Key, known: ClusterQueue) -> bool:
     """Keep a ClusterQueue while it is in use, and say on it where it is charged; say if a write was asked for."""
     engine, name = core.ledger.engine, key.object.name
     said = {CHARGED_IN: engine.charged_in(name)} if known.metadata.deletion_timestamp is None else {}
-    return _keeps(core, key, known, now, used=engine.queue_is_used(name), said=said)
+    return _keeps(core, key, known, used=engine.queue_is_used(name), said=said)
 
 
 def workload(core: Core, known: Workload) -> bool:
@@ -53,7 +54,6 @@ def _keeps(
     core: Core,
     key: Key,
     known: ClusterQueue | ResourceFlavor,
-    now: float,
     *,
     used: bool,
     said: Mapping[str, str] = NOTHING_SAID,
@@ -69,11 +69,11 @@ def _keeps(
         return False
     taken_off = record.finalizers_patch(meta, RESOURCE_IN_USE)
     body = taken_off if leaves else record.kept_in_use(meta, RESOURCE_IN_USE, said)
-    if body is None or core.resting.rests(ref, purpose, core.agenda, key, now):
+    if body is None or core.resting.rests(ref, purpose, core.agenda, key, core.now):
         return False
-    if not leaves and not core.may_inform(key, now):  # at first sight of an installation these may be many
+    if not leaves and not core.may_inform(key, core.now):  # at first sight of an installation these may be many
         return False
-    core.patch(ref, body, purpose, decided_on=meta.resource_version)
+    core.patch(Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
     return True
 
 
@@ -82,7 +82,7 @@ def flavor(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.flavors.get(key.name)
     ref, look = ObjectRef(RESOURCE_FLAVOR, key), Key(Look.FLAVOR, key)
     if known is not None and not core.blocked(ref, look, now):
-        _keeps(core, look, known, now, used=core.ledger.engine.flavor_is_used(key.name))
+        _keeps(core, look, known, used=core.ledger.engine.flavor_is_used(key.name))
 
 
 def flavor_seen(core: Core, known: ResourceFlavor) -> None:

@@ -34,6 +34,7 @@ from gatelift.core.records import epochs, own_conditions, reclaimed, record
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import is_true, without
@@ -194,12 +195,13 @@ def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]
     return tuple(each for each in conditions if (each.type in own_conditions.RECORD) is ours)
 
 
-def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
+def write_back(case: Case) -> bool:
     """Write a record back that was changed; True if nothing else is to be done for it now."""
+    core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     tampered = core.caution.tampered
     if not tampered.is_record_changed(known.metadata.uid):
         return False
-    if core.resting.rests(rec.ref, Purpose.PUT_RECORD_BACK, core.agenda, attempt.look, now):
+    if core.resting.rests(rec.ref, Purpose.PUT_RECORD_BACK, core.agenda, attempt.look, case.now):
         return False
     if tampered.is_maybe_former(attempt.uid):
         if attempt.state is AttemptState.ENDED or (_is_heard(core, attempt) and rec.evicted):

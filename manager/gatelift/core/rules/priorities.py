@@ -10,9 +10,9 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames
 from gatelift_kube.objects.conditions import is_true
@@ -47,11 +47,12 @@ def resolve(core: Core, owner: Owner) -> Priority | None:
     return Priority(value=names.pod_priority or 0)
 
 
-def follow_label(core: Core, owner: Owner, workload: Workload, look: Key, now: float) -> bool:
+def follow_label(case: Case, owner: Owner) -> bool:
     """Take over another class that the user's object names now; True if a write was asked for.
 
     A Workload that holds quota may change from one class to another, not to or from having one.
     """
+    core, workload = case.core, case.known
     name = owner.kind.priority_names(owner.object).workload_class
     ref = workload.spec.priority_class_ref
     of_ours = ref is not None and ref.kind == WORKLOAD_CLASS
@@ -59,7 +60,7 @@ def follow_label(core: Core, owner: Owner, workload: Workload, look: Key, now: f
         return False
     if is_true(workload.status.conditions, texts.QUOTA_RESERVED) and not (name and of_ours):
         return False
-    if core.blocked(ref_of(workload), look, now):
+    if core.blocked(ref_of(workload), owner.look, case.now):
         return False
     priority = resolve(core, owner)
     if priority is None:

@@ -13,11 +13,11 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState
-from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.attempts import Ending
 from gatelift.core.records.record import Requeue
 from gatelift.core.rules import deactivation
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import mirror
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, is_true, put
@@ -40,14 +40,15 @@ class _Limit:
     cause: str
 
 
-def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+def watch(case: Case) -> bool:
     """Look after the pods of an admitted workload; True if a write or an end was asked for."""
+    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.owner, case.now
     if core.settings.readiness is None:
         return False
     ready = owner is not None and owner.kind.pods_ready(owner.object)
-    if not ready and _is_silent(core, attempt, owner, now):
+    if not ready and _is_silent(case):
         return False
-    if owner is not None and _show(core, known, attempt, ready, now):
+    if owner is not None and _show(case, ready=ready):
         return True
     limit = _limit(core, known, now)
     if limit is None or ready:
@@ -67,11 +68,12 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     return True
 
 
-def _is_silent(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+def _is_silent(case: Case) -> bool:
     """Say whether its cluster has yet to tell how its pods are: what the user's object shows is of before (HD-263).
 
     Silence stops nothing that runs. Looked at again when the cluster is heard, tells, or had its time for that.
     """
+    core, attempt, owner = case.core, case.attempt, case.owner
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
     view, since = core.view(attempt.cluster), core.sessions.heard_since(attempt.cluster)
@@ -79,17 +81,18 @@ def _is_silent(core: Core, attempt: Attempt, owner: Owner | None, now: float) ->
         return True
     told = owner is not None and attempt.reported_at >= since and mirror.is_shown(owner, attempt)
     told = told or (attempt.admitted_at is not None and attempt.admitted_at >= since)  # heard of from the beginning
-    if not told and now < since + TOLD_SECONDS:
+    if not told and case.now < since + TOLD_SECONDS:
         core.agenda.wake(attempt.look, since + TOLD_SECONDS)
         return True
     return view is None or not view.open
 
 
-def _show(core: Core, known: Workload, attempt: Attempt, ready: bool, now: float) -> bool:
+def _show(case: Case, *, ready: bool) -> bool:
     """Write PodsReady if it changed; True if a write was asked for."""
+    core, known, now = case.core, case.known, case.now
     said = find(known.status.conditions, texts.PODS_READY)
     was = said is not None and said.status == TRUE
-    if ready is was or core.resting.rests(ref_of(known), Purpose.PODS_READY, core.agenda, attempt.look, now):
+    if ready is was or core.resting.rests(case.rec.ref, Purpose.PODS_READY, core.agenda, case.attempt.look, now):
         return False
     recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
     if ready:

@@ -10,15 +10,17 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records.knowledge import Owner, key_of
+from gatelift.core.records.knowledge import key_of
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
 
-def after_finish(core: Core, known: Workload, owner: Owner | None, now: float) -> None:
+def after_finish(case: Case) -> None:
     """Delete a finished Workload that was kept long enough."""
+    core, known, owner, now = case.core, case.known, case.owner, case.now
     kept = core.settings.retention.after_finished
     shown = owner is None or owner.kind.outcome(owner.object) is not None
     if kept is None or not shown or known.metadata.deletion_timestamp is not None:
@@ -27,8 +29,9 @@ def after_finish(core: Core, known: Workload, owner: Owner | None, now: float) -
         core.delete(ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
 
 
-def after_deactivation(core: Core, known: Workload, owner: Owner | None, now: float) -> bool:
+def after_deactivation(case: Case) -> bool:
     """Delete the user's object of a Workload that we deactivated long enough ago; True if that was asked for."""
+    core, known, owner, now = case.core, case.known, case.owner, case.now
     kept = core.settings.retention.after_deactivated
     said = find(known.status.conditions, texts.EVICTED)
     if kept is None or owner is None or known.spec.active or said is None or said.status != TRUE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.commands import Command, Note, Read, StepDown
@@ -39,7 +39,7 @@ from gatelift.core.state.settings import CoreSettings
 from gatelift.core.state.shown_queues import ShownQueues
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
-from gatelift_kinds.kind import Kind
+from gatelift_kinds.kind import Kind, PatchStep
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.kueue import Workload
@@ -73,6 +73,14 @@ UNSENT_SECONDS = 1.0
 """After so long a turn is free again, whatever became of the others: a tenth of the time that a write waits for one."""
 UNSENT_AT_ONCE = 64
 """Objects looked at then: as many as are written at a time."""
+
+
+class Decided(NamedTuple):
+    """The object that is written, in the version that it was decided on; `uid`: of the Workload that it is for."""
+
+    ref: ObjectRef
+    version: str
+    uid: str = ""
 
 
 @dataclass(slots=True)
@@ -212,35 +220,36 @@ class Core:
 
     # --- writes ------------------------------------------------------------------------------------------------
 
-    def patch(
-        self,
-        ref: ObjectRef,
-        body: bytes,
-        purpose: Purpose,
-        *,
-        decided_on: str,
-        subresource: str = "",
-        kind: PatchKind = PatchKind.MERGE,
-        uid: str = "",
-        informs: bool = False,
-    ) -> None:
+    def patch(self, decided: Decided, step: PatchStep, purpose: Purpose, *, informs: bool = False) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
         lands_until = self.now + landed_seconds() if purpose.charges else 0.0
         self.inflight.begin(
             write_id,
             Outstanding(
-                ref=ref, purpose=purpose, decided_on=decided_on, uid=uid, lands_until=lands_until, informs=informs
+                ref=decided.ref,
+                purpose=purpose,
+                decided_on=decided.version,
+                uid=decided.uid,
+                lands_until=lands_until,
+                informs=informs,
             ),
         )
         self.budget.began(informs=informs)
         self._commands.append(
-            Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
+            Patch(
+                write_id=write_id,
+                ref=decided.ref,
+                body=step.body,
+                kind=step.kind,
+                subresource=step.subresource,
+                informs=informs,
+            )
         )
 
     def patch_workload(self, workload: Workload, body: bytes, purpose: Purpose, *, status: bool = True) -> None:
         """Ask for a write of a Workload that was decided on `workload`: of its whole status, or a merge patch."""
-        kind, subresource = (PatchKind.REPLACE, "status") if status else (PatchKind.MERGE, "")
+        step = PatchStep(body=body, kind=PatchKind.REPLACE, subresource="status") if status else PatchStep(body=body)
         meta, ref = workload.metadata, ref_of(workload)
         version = meta.resource_version
         if purpose.charges and meta.uid in self.attempts:
@@ -248,7 +257,7 @@ class Core:
         left_out = own_conditions.leaves_out(workload, body) if status else ""
         if left_out:
             self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
-        self.patch(ref, body, purpose, decided_on=version, subresource=subresource, kind=kind, uid=meta.uid)
+        self.patch(Decided(ref, version, meta.uid), step, purpose)
 
     def create(self, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:
         """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.state.core import Core
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Decided
 from gatelift_kinds import placed_on
+from gatelift_kinds.kind import PatchStep
 from gatelift_kube.values.unreadable import UNREADABLE
 
 MERGE_SECONDS = 1.0
@@ -101,8 +102,9 @@ def is_shown(owner: Owner, attempt: Attempt) -> bool:
     return owner.kind.mirror_patch(owner.object, owner.raw, report.status) is None
 
 
-def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+def show(case: Case, owner: Owner) -> None:
     """Write the reported status to the user's object if it is due; else see that it is looked at when it is."""
+    core, attempt, now = case.core, case.attempt, case.now
     report = attempt.reports.get(owner.object.metadata.name)
     if report is None or not report.status:
         return
@@ -113,29 +115,26 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
     if not urgent(owner.raw, report.status):
         due = attempt.unshown(now) + MERGE_SECONDS
         if now < due:
-            core.agenda.wake(look, due)
+            core.agenda.wake(owner.look, due)
             return
-    if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now):
+    if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, owner.look, now):
         return
     attempt.shown()
-    core.patch(
-        owner.ref,
-        placed_on.noted(body, owner.object.metadata, attempt.cluster),
-        Purpose.MIRROR,
-        decided_on=owner.object.metadata.resource_version,
-        subresource="status",
-    )
+    meta = owner.object.metadata
+    step = PatchStep(body=placed_on.noted(body, meta, attempt.cluster), subresource="status")
+    core.patch(Decided(owner.ref, meta.resource_version), step, Purpose.MIRROR)
 
 
-def show_unreachable(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+def show_unreachable(case: Case, owner: Owner) -> None:
     """Write that nobody hears of the object's cluster, at the pace of what only informs: there may be thousands."""
-    obj, text = owner.object, texts.unreachable(attempt.cluster)
+    core, look, now = case.core, owner.look, case.now
+    obj, text = owner.object, texts.unreachable(case.attempt.cluster)
     body = owner.kind.unreachable_patch(obj, owner.raw, text, core.wall.text(now))
     if body is None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(look, now):
-        version = obj.metadata.resource_version
-        core.patch(owner.ref, body, Purpose.MIRROR, decided_on=version, subresource="status", informs=True)
+        step = PatchStep(body=body, subresource="status")
+        core.patch(Decided(owner.ref, obj.metadata.resource_version), step, Purpose.MIRROR, informs=True)
 
 
 def over(status: bytes) -> bool:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gatelift.core import texts
-from gatelift.core.api.agenda import Key
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import Owner
-from gatelift.core.records.record import Record
-from gatelift.core.state.core import Core
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core, Decided
+from gatelift_kinds.kind import PatchStep
 from gatelift_kinds.pod_trouble import (
     CONDITION,
     GATED,
@@ -88,8 +88,9 @@ def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
     return (record.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
 
 
-def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+def show(case: Case) -> None:
     """Write on the Workload what keeps its pods from running, or take it off, at the pace of what only informs."""
+    core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     said, trouble = find(known.status.conditions, CONDITION), attempt.trouble
     if (said is None and trouble is None) or not _is_told(attempt):
         attempt.trouble_shown()  # what was said of one that waits, ends or is lost stays for now
@@ -101,7 +102,7 @@ def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float)
         attempt.trouble_shown()
         core.budget.leave(attempt.look)
     elif trouble is not None or attempt.reports or attempt.counts is not None:  # else a leader before has heard it
-        _write_in_time(core, known, rec, attempt, wanted, now)
+        _write_in_time(case, wanted)
 
 
 def _is_told(attempt: Attempt) -> bool:
@@ -110,9 +111,8 @@ def _is_told(attempt: Attempt) -> bool:
     return attempt.state is AttemptState.RUNNING or _WAITS.get(attempt.state) == reason
 
 
-def _write_in_time(
-    core: Core, known: Workload, rec: Record, attempt: Attempt, wanted: tuple[str, str, str] | None, now: float
-) -> None:
+def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     due = attempt.trouble_unshown(now) + SETTLE_SECONDS
     if now < due:
         core.agenda.wake(attempt.look, due)
@@ -127,14 +127,14 @@ def _write_in_time(
         core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
 
 
-def show_on_owner(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float) -> None:
+def show_on_owner(case: Case, owner: Owner) -> None:
     """Write on the user's object what its Workload says of it, where its kind has a place for that."""
-    lost = attempt is None or attempt.state is AttemptState.LOST
-    if lost or core.inflight.busy(owner.ref):
+    core, look, now = case.core, owner.look, case.now
+    if case.attempt.state is AttemptState.LOST or core.inflight.busy(owner.ref):
         return
-    body = owner.kind.trouble_patch(owner.object, owner.raw, find(workload.status.conditions, CONDITION))
+    body = owner.kind.trouble_patch(owner.object, owner.raw, find(case.known.status.conditions, CONDITION))
     if body is None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
-        version = owner.object.metadata.resource_version
-        core.patch(owner.ref, body, Purpose.POD_TROUBLE, decided_on=version, subresource="status", informs=True)
+        decided = Decided(owner.ref, owner.object.metadata.resource_version)
+        core.patch(decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)

@@ -14,9 +14,10 @@ from gatelift.core.records import record
 from gatelift.core.records.attempt_states import Wire
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of
-from gatelift.core.state.core import Core
+from gatelift.core.state.case import Case, ObjectCase
+from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror
-from gatelift_kinds.kind import ObjectEnd
+from gatelift_kinds.kind import ObjectEnd, PatchStep
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -37,8 +38,9 @@ def finished(attempt: Attempt) -> bool:
     return attempt.outcome is not None and attempt.outcome.how is Wire.FINISHED
 
 
-def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -> float:
+def waits_until(case: Case) -> float:
     """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
+    core, attempt, owner, now = case.core, case.attempt, case.owner, case.now
     if owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None:
         return 0.0
     if attempt.await_shown_end(now):
@@ -51,8 +53,9 @@ def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -
     return 0.0
 
 
-def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
+def show(case: Case, owner: Owner) -> None:
     """Write the end to the user's object: the status that was reported with it, else the smallest that says it."""
+    core, attempt = case.core, case.attempt
     outcome = attempt.outcome
     if outcome is None or core.resting.hopeless(owner.ref):
         return
@@ -61,16 +64,17 @@ def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
         body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), Purpose.MIRROR_END
     else:
         end = ObjectEnd(succeeded=outcome.succeeded, message=outcome.message)
-        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), Purpose.SHOW_END
+        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(case.now)), Purpose.SHOW_END
     if body is not None:
-        _write(core, owner, body, purpose, attempt.uid, now=now)
+        _write(core, owner, PatchStep(body=body, subresource="status"), purpose, attempt.uid)
 
 
-def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> bool:
+def from_record(case: ObjectCase, workload: Workload) -> bool:
     """Show the end that a finished Workload tells of; True when a write was asked for, so the object is kept till then.
 
     Reached when Finished could not wait any longer, also by a process that has replaced the one that waited.
     """
+    core, owner = case.core, case.owner
     said = find(workload.status.conditions, texts.FINISHED)
     elsewhere = workload.status.cluster_name not in {None, "", LOCAL_CLUSTER}
     if said is None or said.reason not in {texts.SUCCEEDED, texts.FAILED} or not elsewhere:
@@ -81,13 +85,11 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
     key = PlacementKey(workload.metadata.uid, core.knowledge.readings[key_of(workload.metadata)][1].epoch)
     step = owner.kind.placed_step(owner.object, key, record.granted(workload))
     if step is not None:
-        _write(
-            core, owner, step.body, Purpose.SHOW_PLACED, workload.metadata.uid, now=now, subresource=step.subresource
-        )
+        _write(core, owner, step, Purpose.SHOW_PLACED, workload.metadata.uid)
         return True
-    body = owner.kind.end_patch(owner.object, owner.raw, outcome, core.wall.text(now))
+    body = owner.kind.end_patch(owner.object, owner.raw, outcome, core.wall.text(case.now))
     if body is not None:
-        _write(core, owner, body, Purpose.SHOW_END, workload.metadata.uid, now=now)
+        _write(core, owner, PatchStep(body=body, subresource="status"), Purpose.SHOW_END, workload.metadata.uid)
     return body is not None
 
 
@@ -111,10 +113,7 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
         core.mark_workload(key_of(known.metadata))
 
 
-def _write(
-    core: Core, owner: Owner, body: bytes, purpose: Purpose, uid: str, *, now: float, subresource: str = "status"
-) -> None:
-    if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, now):
+def _write(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, uid: str) -> None:
+    if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, core.now):
         return
-    version = owner.object.metadata.resource_version
-    core.patch(owner.ref, body, purpose, decided_on=version, subresource=subresource, uid=uid)
+    core.patch(Decided(owner.ref, owner.object.metadata.resource_version, uid), step, purpose)

@@ -35,7 +35,7 @@ _OF_WORKLOADS = {
 }
 
 
-def written(core: Core, outstanding: Outstanding, now: float) -> None:
+def written(core: Core, outstanding: Outstanding) -> None:
     """Tell of a write that has succeeded: to a Workload, or the one that suspends what runs without an admission."""
     if outstanding.purpose is Purpose.SUSPEND:
         _suspended(core, outstanding)
@@ -52,15 +52,15 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
     if purpose is Purpose.RESERVE or (purpose in WINNER and not attempt.reservation_told):
         _reserved(core, known, attempt)
     if purpose in WINNER:
-        _admitted(core, known, attempt, now)
+        _admitted(core, known, attempt)
     if purpose in EVICTS:
-        _evicted(core, known, attempt, now)
+        _evicted(core, known, attempt)
     if purpose in RELEASES:
-        _released(core, known, attempt, now)
+        _released(core, known, attempt)
     if purpose is Purpose.PODS_READY:
-        _ready(core, known, attempt, now)
+        _ready(core, known, attempt)
     if purpose is Purpose.FINISH:
-        _finished(core, known, attempt, now)
+        _finished(core, known, attempt)
 
 
 def _suspended(core: Core, outstanding: Outstanding) -> None:
@@ -76,21 +76,21 @@ def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
         return
     _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
     seconds = {Span.QUEUED: attempt.reserve.wait_seconds}
-    _note(core, known, attempt, Happened.RESERVED, "quota reserved", seconds)
+    _note(core, known, attempt, Happened.RESERVED, _Story("quota reserved", seconds))
 
 
-def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
-    attempt.admitted(now)
-    waited = max(0.0, now - attempt.reserved_at)
+def _admitted(core: Core, known: Workload, attempt: Attempt) -> None:
+    attempt.admitted(core.now)
+    waited = max(0.0, core.now - attempt.reserved_at)
     queued = attempt.reserve.wait_seconds if attempt.reserve is not None else 0.0
     _workload(core, known, texts.ADMITTED, texts.admitted_event(queue_of(core, known, attempt), waited))
     if known.status.cluster_name:
         _workload(core, known, texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
         _owner(core, known, texts.DISPATCHED, texts.dispatched(known.status.cluster_name))
-    _note(core, known, attempt, Happened.ADMITTED, "admitted", {Span.QUEUED: queued, Span.CHECKS: waited})
+    _note(core, known, attempt, Happened.ADMITTED, _Story("admitted", {Span.QUEUED: queued, Span.CHECKS: waited}))
 
 
-def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:
     said = find(known.status.conditions, texts.EVICTED)
     if said is None:
         return
@@ -102,15 +102,15 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     ready = find(known.status.conditions, texts.PODS_READY)
     seconds = {}
     if ready is not None and ready.status == TRUE:
-        seconds[Span.READY] = _since(core, ready.last_transition_time, now)
+        seconds[Span.READY] = _since(core, ready.last_transition_time)
     stats = known.status.scheduling_stats
     reason, cause = record.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
     count = sum(one.count for one in (stats.evictions if stats else ()) if one.reason == reason)
     why = _Why(reason, cause, is_first=count == 1)
-    _note(core, known, attempt, Happened.EVICTED, f"evicted: {said.message}", seconds, why)
+    _note(core, known, attempt, Happened.EVICTED, _Story(f"evicted: {said.message}", seconds, why))
 
 
-def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def _ready(core: Core, known: Workload, attempt: Attempt) -> None:
     """Tell of the first time that all pods of an admission are ready."""
     types = (texts.PODS_READY, texts.ADMITTED, texts.REQUEUED)
     said, admitted, requeued = (find(known.status.conditions, type_) for type_ in types)
@@ -118,14 +118,14 @@ def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
         return
     queued = requeued.last_transition_time if requeued is not None else known.metadata.creation_timestamp
     seconds = {
-        Span.QUEUED: _since(core, queued, now),
-        Span.ADMITTED: _since(core, admitted.last_transition_time, now),
+        Span.QUEUED: _since(core, queued),
+        Span.ADMITTED: _since(core, admitted.last_transition_time),
     }
-    _note(core, known, attempt, Happened.READY, "pods ready", seconds)
+    _note(core, known, attempt, Happened.READY, _Story("pods ready", seconds))
 
 
-def _since(core: Core, text: str | None, now: float) -> float:
-    return max(0.0, now - core.wall.at(text, now))
+def _since(core: Core, text: str | None) -> float:
+    return max(0.0, core.now - core.wall.at(text, core.now))
 
 
 def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
@@ -188,23 +188,23 @@ def stopped(core: Core, attempt: Attempt, ending: Ending) -> None:
     _owner(core, known, texts.STOPPED, ending.message if ending.evict else texts.WORKLOAD_IS_DELETED)
 
 
-def _released(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def _released(core: Core, known: Workload, attempt: Attempt) -> None:
     since = core.ledger.draining_since(attempt.uid)
-    seconds = {Span.DRAINED: max(0.0, now - since)} if since is not None else {}
+    seconds = {Span.DRAINED: max(0.0, core.now - since)} if since is not None else {}
     said = find(known.status.conditions, texts.EVICTED)
     why = _Why(said.reason if said is not None else "")
-    _note(core, known, attempt, Happened.RELEASED, "quota released", seconds, why)
+    _note(core, known, attempt, Happened.RELEASED, _Story("quota released", seconds, why))
 
 
-def _finished(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def _finished(core: Core, known: Workload, attempt: Attempt) -> None:
     text = texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
     if not _owner(core, known, texts.FINISHED_WORKLOAD, text):
         _workload(core, known, texts.FINISHED_WORKLOAD, text)
     failed_containers.tell(core, known, attempt)
     said, admitted = (find(known.status.conditions, type_) for type_ in (texts.FINISHED, texts.ADMITTED))
-    began = core.wall.at(admitted.last_transition_time if admitted is not None else None, now)
+    ran = _since(core, admitted.last_transition_time if admitted is not None else None)
     why = _Why(said.reason if said is not None else "")
-    _note(core, known, attempt, Happened.FINISHED, "finished", {Span.RAN: max(0.0, now - began)}, why)
+    _note(core, known, attempt, Happened.FINISHED, _Story("finished", {Span.RAN: ran}, why))
 
 
 def queue_of(core: Core, known: Workload, attempt: Attempt) -> str:
@@ -223,22 +223,22 @@ class _Why(NamedTuple):
     is_first: bool = False
 
 
-def _note(
-    core: Core,
-    known: Workload,
-    attempt: Attempt,
-    happened: Happened,
-    text: str,
-    seconds: Mapping[Span, float],
-    why: _Why | None = None,
-) -> None:
+class _Story(NamedTuple):
+    """What is said of a transition: in words, how long what came to its end has lasted, and why, where that is said."""
+
+    text: str
+    seconds: Mapping[Span, float]
+    why: _Why | None = None
+
+
+def _note(core: Core, known: Workload, attempt: Attempt, happened: Happened, story: _Story) -> None:
     """Leave a line for the log, which says besides workload, epoch and cluster what metrics count."""
     ref = known.spec.priority_class_ref
     queue, rank = queue_of(core, known, attempt), ref.name if ref is not None else ""
     about = (("cluster_queue", queue), ("queue", known.spec.queue_name), ("priority_class", rank), ("uid", attempt.uid))
-    lasted = tuple((span.value, f"{value:.3f}") for span, value in seconds.items())
-    line = _transition(attempt, happened, text, queue, (*about, *lasted, *_said(happened, why)))
-    why = why or _Why()
+    lasted = tuple((span.value, f"{value:.3f}") for span, value in story.seconds.items())
+    line = _transition(attempt, happened, story.text, queue, (*about, *lasted, *_said(happened, story.why)))
+    why = story.why or _Why()
     core.command(
         replace(
             line,
@@ -247,7 +247,7 @@ def _note(
             reason=why.reason,
             cause=why.cause,
             is_first=why.is_first,
-            seconds=seconds,
+            seconds=story.seconds,
         )
     )
 
@@ -295,4 +295,4 @@ def lifted(core: Core, attempt: Attempt, now: float) -> None:
     if attempt.cluster == LOCAL_CLUSTER:
         _owner(core, known, texts.STARTED, texts.started(queue_of(core, known, attempt)))
     seconds = {Span.LIFT: max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
-    _note(core, known, attempt, Happened.LIFTED, "let go", seconds)
+    _note(core, known, attempt, Happened.LIFTED, _Story("let go", seconds))

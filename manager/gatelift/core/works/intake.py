@@ -245,7 +245,7 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
 
 def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluster: str, placed: PlacementKey) -> None:
     predecessors.vanished(core, known, cluster, attempt, placed)
-    placing.drop_stray(core, cluster, placed, core.now, over=False)
+    placing.drop_stray(core, cluster, placed, over=False)
 
 
 def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:

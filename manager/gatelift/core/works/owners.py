@@ -6,6 +6,7 @@ of a report is shown and when.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,7 +20,8 @@ from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.rules import outgrown, priorities, seeking
 from gatelift.core.state import out_of_sight
-from gatelift.core.state.core import Core
+from gatelift.core.state.case import Case, ObjectCase
+from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
@@ -50,25 +52,24 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     if owner is None:
         out_of_sight.look_up(core, ref, Key(Look.OWNER, key, kind_name), now)
         return
-    look = owner.look
-    if core.blocked(ref, look, now):
+    if core.blocked(ref, owner.look, now):
         return
     workload = workload_for(core, owner)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
-    _delete_others(core, owner, workload, look, now)
+    case = ObjectCase(core, owner, workload, attempt, now)
+    _delete_others(case)
     if owner.object.metadata.deletion_timestamp is not None:
-        _deleting(core, owner, workload, attempt)
-    elif _put_mark_back(core, owner, look, now):
+        _deleting(case)
+    elif _put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed and not (workload is not None and is_true(workload.status.conditions, texts.FINISHED)):
-        _left(core, owner, workload, attempt, now)
+        _left(case)
     elif workload is None:
         _without_workload(core, owner, now)
     elif is_true(workload.status.conditions, texts.FINISHED):
-        _over(core, owner, workload, attempt, now)
+        _over(case, workload)
     else:
-        _with_workload(core, owner, workload, attempt, look, now)
-        pod_troubles.show_on_owner(core, owner, workload, attempt, look, now)
+        _with_workload(case, workload)
 
 
 def workload_for(core: Core, owner: Owner) -> Workload | None:
@@ -86,15 +87,16 @@ def _placed(core: Core, key: ObjectKey) -> bool:
     return attempt is not None and attempt.live
 
 
-def _delete_others(core: Core, owner: Owner, workload: Workload | None, look: Key, now: float) -> None:
+def _delete_others(case: ObjectCase) -> None:
     """Delete the Workloads that name this object beside its own: one object is one workload, or it would run twice."""
+    core, owner = case.core, case.owner
     owned = core.knowledge.by_owner.get(owner.object.metadata.uid, ())
-    if len(owned) <= (workload is not None):  # as nearly always: its own is among them
+    if len(owned) <= (case.workload is not None):  # as nearly always: its own is among them
         return
     for key in sorted(owned):
         other = core.knowledge.workloads[key]
-        if other is not workload:
-            _delete_workload(core, other, look, now)
+        if other is not case.workload:
+            _delete_workload(core, other, owner.look, case.now)
 
 
 def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
@@ -103,25 +105,26 @@ def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> N
         core.delete_workload(workload, Purpose.DELETE_WORKLOAD)
 
 
-def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None) -> None:
+def _deleting(case: ObjectCase) -> None:
     """Let the object go once nothing of it runs; until then its Workload sees to the end."""
-    if workload is not None and (attempt is None or attempt.state is not AttemptState.ENDED):
-        core.mark_workload(key_of(workload.metadata))
+    if case.workload is not None and (case.attempt is None or case.attempt.state is not AttemptState.ENDED):
+        case.core.mark_workload(key_of(case.workload.metadata))
         return
-    _release(core, owner)
+    _release(case.core, case.owner)
 
 
-def _put_mark_back(core: Core, owner: Owner, look: Key, now: float) -> bool:
+def _put_mark_back(core: Core, owner: Owner, now: float) -> bool:
     """Write the label again by which the object is watched, once somebody has taken it off; True when that is asked."""
     step = owner.kind.marked_step(owner.object)
-    if step is None or core.resting.rests(owner.ref, Purpose.PUT_MARK_BACK, core.agenda, look, now):
+    if step is None or core.resting.rests(owner.ref, Purpose.PUT_MARK_BACK, core.agenda, owner.look, now):
         return False
     _take(core, owner, step, Purpose.PUT_MARK_BACK)
     return True
 
 
-def _left(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None, now: float) -> None:
+def _left(case: ObjectCase) -> None:
     """See what was taken out of its queue to its end: nobody starts it before; then it is its user's."""
+    core, owner, workload, attempt, now = case.core, case.owner, case.workload, case.attempt, case.now
     if workload is None:
         _let_out_of_sight(core, owner, now)
         return
@@ -150,17 +153,18 @@ def _runs_twice(owner: Owner, attempt: Attempt) -> bool:
     return elsewhere and bool(owner.kind.home_only(owner.object)) and not owner.kind.suspended(owner.object)
 
 
-def _over(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, now: float) -> None:
+def _over(case: ObjectCase, workload: Workload) -> None:
     """Let the object of a finished Workload go: when nothing of it runs, and when it shows the end."""
+    core, owner, attempt = case.core, case.owner, case.attempt
     if attempt is not None and attempt.live:
         core.mark_workload(key_of(workload.metadata))  # somebody else wrote Finished: it is stopped first
     elif (
         owner.managed
         and (owner.kind.lets_itself_go(owner.object) or _runs_at_home(owner))
-        and _hold_back(core, owner, workload.metadata.uid, now)
+        and _hold_back(core, owner, workload.metadata.uid, case.now)
     ):
         pass  # its record is over, and it runs
-    elif not shown_end.from_record(core, owner, workload, now):
+    elif not shown_end.from_record(case, workload):
         _release(core, owner)
 
 
@@ -214,58 +218,63 @@ def _tell_out_of_queue(core: Core, owner: Owner) -> None:
         core.event(owner.ref, owner.object.metadata.uid, texts.NO_QUEUE, OUT_OF_QUEUE, warning=True)
 
 
-def _with_workload(
-    core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float
-) -> None:
-    """Show what happens to the placement; keep the waiting Workload like its owner."""
-    kind, obj = owner.kind, owner.object
-    if attempt is None:
-        core.mark_workload(key_of(workload.metadata))
+def _with_workload(seen: ObjectCase, workload: Workload) -> None:
+    """Show what happens to the placement, and what keeps it from running; keep the waiting Workload like its owner."""
+    case = seen.of_workload()
+    if case is None:
+        seen.core.mark_workload(key_of(workload.metadata))
         return
-    priorities.follow_label(core, owner, workload, look, now)
+    _follow(case, seen.owner)
+    pod_troubles.show_on_owner(case, seen.owner)
+
+
+def _follow(case: Case, owner: Owner) -> None:
+    core, workload, attempt, now = case.core, case.known, case.attempt, case.now
+    kind, obj = owner.kind, owner.object
+    priorities.follow_label(case, owner)
     if attempt.state in NO_WINNER and _hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state is AttemptState.PENDING:
-        _keep_alike(core, owner, workload, now)
+        _keep_alike(case, owner)
         return
     if attempt.state in CHOOSING and kind.suspended(obj) and not kind.equivalent(workload, obj):
-        _delete_workload(core, workload, look, now)  # it got quota for something else; nothing of it runs
+        _delete_workload(core, workload, owner.look, now)  # it got quota for something else; nothing of it runs
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
         if not _hold_back_unheard(core, owner, attempt):
-            _tell_of_end(core, owner, workload, attempt)
+            _tell_of_end(case, owner)
         return
     if _runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, attempt.key, record.granted(workload))
         if step is not None:
-            if not core.resting.rests(owner.ref, Purpose.SHOW_PLACED, core.agenda, look, now):
+            if not core.resting.rests(owner.ref, Purpose.SHOW_PLACED, core.agenda, owner.look, now):
                 _take(core, owner, step, Purpose.SHOW_PLACED, placed=attempt.cluster)
             return
-    _show(core, owner, attempt, look, now)
-    _tell_of_end(core, owner, workload, attempt)
+    _show(case, owner)
+    _tell_of_end(case, owner)
 
 
-def _show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+def _show(case: Case, owner: Owner) -> None:
     """Show what its cluster says of a placement that is elsewhere, or that nobody hears of it."""
-    if shown_end.finished(attempt):
-        shown_end.show(core, owner, attempt, now)
-    elif attempt.state in _MIRRORED:
-        mirror.show(core, owner, attempt, look, now)
-    elif attempt.state is AttemptState.LOST:
-        mirror.show_unreachable(core, owner, attempt, look, now)
+    if shown_end.finished(case.attempt):
+        shown_end.show(case, owner)
+    elif case.attempt.state in _MIRRORED:
+        mirror.show(case, owner)
+    elif case.attempt.state is AttemptState.LOST:
+        mirror.show_unreachable(case, owner)
 
 
-def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt) -> None:
+def _tell_of_end(case: Case, owner: Owner) -> None:
     """Look at the Workload of what has ended, once the object shows what is to be shown.
 
     One that is being deleted looks at its owner, and needs no word of it; the answer to a write looks here again.
     """
-    if workload.metadata.deletion_timestamp is not None or core.inflight.busy(owner.ref):
+    if case.known.metadata.deletion_timestamp is not None or case.core.inflight.busy(owner.ref):
         return
-    if owner.kind.outcome(owner.object) is not None or shown_end.finished(attempt):
-        core.mark_workload(key_of(workload.metadata))
+    if owner.kind.outcome(owner.object) is not None or shown_end.finished(case.attempt):
+        case.core.mark_workload(key_of(case.known.metadata))
 
 
 _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
@@ -287,14 +296,15 @@ _NOTHING_ASKED = dict.fromkeys(field.encode_name for field in msgspec.structs.fi
 """What an owner does not ask for any more is taken off its Workload: a merge patch keeps what it does not name."""
 
 
-def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> None:
+def _keep_alike(case: Case, owner: Owner) -> None:
     """Update a waiting Workload in place when its owner asks for something else now; its place in the queue stays."""
+    core, workload = case.core, case.known
     kind, obj = owner.kind, owner.object
     same_queue = kind.queue_name(obj) == workload.spec.queue_name
     if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
         return
     ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
-    if core.blocked(ref, owner.look, now):
+    if core.blocked(ref, owner.look, case.now):
         return
     priority = priorities.resolve(core, owner)
     if priority is None:
@@ -350,9 +360,10 @@ def _managed_namespace(core: Core, owner: Owner) -> bool:
     return selectors.matches(core.settings.managed_namespaces, labels)
 
 
-def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> bool:
+def ended_by_user(case: Case, owner: Owner) -> bool:
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
-    change = owner.kind.user_change(owner.object, known, attempt.key, record.granted(known))
+    core, attempt = case.core, case.attempt
+    change = owner.kind.user_change(owner.object, case.known, attempt.key, record.granted(case.known))
     if change is UserChange.SUSPENDED:
         attempt.end_for(Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER))
     elif change is UserChange.RESIZED or outgrown.while_live(core, attempt, owner):
@@ -365,12 +376,7 @@ def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -
 
 def _take(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, *, placed: str | None = None) -> None:
     """Ask for a write; `placed`: on which cluster people may read that it is, "" for on none any more."""
-    says = placed is not None and step.kind is PatchKind.MERGE
-    core.patch(
-        owner.ref,
-        placed_on.noted(step.body, owner.object.metadata, placed or "") if says else step.body,
-        purpose,
-        decided_on=owner.object.metadata.resource_version,
-        subresource=step.subresource,
-        kind=step.kind,
-    )
+    meta = owner.object.metadata
+    if placed is not None and step.kind is PatchKind.MERGE:
+        step = replace(step, body=placed_on.noted(step.body, meta, placed))
+    core.patch(Decided(owner.ref, meta.resource_version), step, purpose)

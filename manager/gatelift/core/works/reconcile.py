@@ -7,8 +7,6 @@ write. What it asked for comes back as an event that marks the key again. Neighb
 
 from __future__ import annotations
 
-from typing import Any
-
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
@@ -18,7 +16,7 @@ from gatelift.core.dispatching import dispatch, endings, placing, verdicts
 from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.record import Record
 from gatelift.core.rules import (
     deactivation,
@@ -35,11 +33,11 @@ from gatelift.core.rules import (
     targets,
     unrecorded,
 )
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
 from gatelift.core.told import pod_troubles
 from gatelift.core.works import owners, requeueing
 from gatelift_admission.values.model import Reserve
-from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -51,51 +49,50 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is None:
         return
-    kind, rec = core.knowledge.readings[key]
+    rec = core.knowledge.readings[key][1]
     if core.blocked(rec.ref, Key(Look.WORKLOAD, key), now):
         return
-    if higher_terms.hold(core, known, rec, now):  # R3
+    if higher_terms.hold(core, rec, now):  # R3
         return
-    attempt = attempt_for(core, known, rec, kind, now)
+    case = case_of(core, known, now)
     if not rec.finished:
-        settle_queueing(core, known, rec, attempt, now)
-    _due(core, known, rec, attempt, kind, now)
+        settle_queueing(case)
+    _due(case)
     kept_owner.write_back(core, known, now)  # last: nothing waits for it, and it may be refused for ever
 
 
-def _due(core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, now: float) -> None:
+def _due(case: Case) -> None:
     """Put the record back where it was changed, or else take the one step that is due, and show what holds it."""
-    if kept_record.write_back(core, known, rec, attempt, now):
+    core, rec = case.core, case.rec
+    if kept_record.write_back(case):
         return
-    owner = core.knowledge.owner_of(known) if kind is not None else None
-    is_told = owner is not None or kind is None or seeking.is_gone(core, known, now)
-    if raising.raise_epoch(core, known, rec, goes=is_told and _goes(known, owner, kind)):
+    is_told = case.owner is not None or case.kind is None or seeking.is_gone(core, case.known, case.now)
+    if raising.raise_epoch(core, case.known, rec, goes=is_told and _goes(case)):
         return
-    reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
+    reports.drop_raised(core, rec.uid, rec.highest_epoch)
     if is_told:
-        _next_step(core, known, rec, attempt, kind, owner, now)
-    held.show(core, known, rec, attempt.look, now)
-    pod_troubles.show(core, known, rec, attempt, now)
+        _next_step(case)
+    held.show(case)
+    pod_troubles.show(case)
 
 
-def _next_step(
-    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
-) -> None:
+def _next_step(case: Case) -> None:
     """Take the one step that is due."""
-    if _over(core, known, owner, kind):
-        endings.deleted(core, known, rec, attempt, owner, now)
+    core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
+    if _over(case):
+        endings.deleted(case)
     elif rec.finished:
-        endings.finished(core, known, rec, attempt, owner, now)
+        endings.finished(case)
     elif attempt.state is AttemptState.ENDED:
-        endings.ended(core, known, rec, attempt, owner, now)
-    elif _own_end(core, attempt, owner, now):
+        endings.ended(case)
+    elif _own_end(case):
         core.mark_attempt(attempt)
     elif deactivation.carry_out(core, known) or priorities.follow_value(core, known):
         pass  # the answer marks it again
     elif attempt.ending is not None or (rec.evicted and rec.reserved):
-        _evict(core, known, rec, attempt, now)
+        _evict(case)
     else:
-        _onward(core, known, rec, attempt, kind, owner, now)
+        _onward(case)
 
 
 def rebuild(core: Core, key: ObjectKey, now: float) -> None:
@@ -103,66 +100,71 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is None:
         return
-    kind, rec = core.knowledge.readings[key]
     reports.doubt(core, known)
-    attempt = attempt_for(core, known, rec, kind, now)
-    kept_record.tell(core, known, attempt)
+    case = case_of(core, known, now)
+    kept_record.tell(core, known, case.attempt)
     if known.status.reclaimable_pods:  # until here its object may not have been known, and what is over counts by that
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
-    settle_queueing(core, known, rec, attempt, now)
+    settle_queueing(case)
 
 
-def _goes(known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+def _goes(case: Case) -> bool:
     """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
-    if known.metadata.deletion_timestamp is not None:
+    if case.known.metadata.deletion_timestamp is not None:
         return True
-    return kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
+    owner = case.owner
+    return case.kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
 
 
-def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+def _over(case: Case) -> bool:
     """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
-    if _goes(known, owner, kind):
+    if _goes(case):
         return True
-    if kind is None or owner is None:
+    known, owner = case.known, case.owner
+    if owner is None:
         return False
     if not owner.managed and not is_true(known.status.conditions, texts.FINISHED):
         return True
-    return owners.workload_for(core, owner) is not known
+    return owners.workload_for(case.core, owner) is not known
 
 
-def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+def _own_end(case: Case) -> bool:
     """Notice that the user's object shows its end: before it is placed anywhere, or on `local` by the kubelet.
 
     What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
     """
+    owner, attempt = case.owner, case.attempt
     if owner is None:
         return False
     outcome = owner.kind.outcome(owner.object)
     if outcome is None:
         return False
     if attempt.state in NO_WINNER:
-        endings.close(core, attempt, now)
+        endings.close(case.core, attempt, case.now)
         attempt.ended_as(endings.finished_as(outcome))
         return True
     if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
         return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
     attempt.seen_to_end()  # it is acknowledged when it is told: what runs is not forgotten, but ended
-    return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
+    return endings.end(case.core, attempt, Wire.FINISHED, endings.finished_as(outcome))
 
 
-def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> Attempt:
-    """Return the attempt of the record's epoch, made from the record where this leader has none yet."""
+def case_of(core: Core, known: Workload, now: float) -> Case:
+    """Return what a pass knows; the attempt of the record's epoch is made where this leader has none yet."""
+    key = key_of(known.metadata)
+    kind, rec = core.knowledge.readings[key]
+    owner = core.knowledge.owner_of(known) if kind is not None else None
     attempt = core.attempts.get(rec.uid)
-    if attempt is not None and _stands(attempt, rec):
-        _catch_up(core, attempt, known, rec, kind, now)
-        return attempt
-    if attempt is not None:
+    begins = attempt is None or not _stands(attempt, rec)
+    if attempt is not None and begins:
         endings.superseded(core, attempt, now)
-    attempt = Attempt(uid=rec.uid, workload=ObjectKey(known.metadata.namespace, known.metadata.name), epoch=rec.epoch)
-    core.begin_attempt(attempt)
-    core.mark_owners_waiting_for(attempt.workload)  # one that was looked at before there was an attempt left all undone
-    _catch_up(core, attempt, known, rec, kind, now)
-    return attempt
+    if attempt is None or begins:
+        attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch)
+        core.begin_attempt(attempt)
+        core.mark_owners_waiting_for(key)  # one that was looked at before there was an attempt left all undone
+    case = Case(core, known, rec, attempt, kind, owner, now)
+    _catch_up(case)
+    return case
 
 
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
@@ -202,13 +204,14 @@ def _reserve_of(known: Workload) -> Reserve | None:
     )
 
 
-def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> None:
+def _catch_up(case: Case) -> None:
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.recall_reserve(_reserve_of(known), now)
         attempt.follow(Internal.RESERVE)
-        if kind is None and rec.admitted:
+        if case.kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
     if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
@@ -226,30 +229,32 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
     core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
 
 
-def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+def settle_queueing(case: Case) -> None:
     """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
+    core, known, attempt = case.core, case.known, case.attempt
     until = core.failures.paused_until(attempt.uid)
-    waits = until > now and attempt.state is AttemptState.PENDING
+    waits = until > case.now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(attempt.look, until)
     waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
     waits = waits or kept_out.why(core, known) is not None
     waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
-    if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
+    if waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
         core.ledger.unblock(attempt.uid)
 
 
-def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+def _evict(case: Case) -> None:
     """Bring an attempt to an end that its queue, its owner or a person wants."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     ending = attempt.ending
     if ending is None:
         said = find(known.status.conditions, texts.EVICTED)
         ending = Ending(reason=said.reason if said else "", message=said.message if said else "")
         attempt.end_for(ending)
     if not attempt.live:
-        endings.end_before_placement(core, rec, attempt, now)
+        endings.end_before_placement(case)
         return
     if ending.evict and not rec.evicted and not kept_record.is_refused(core, rec, now):
         core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), Purpose.EVICT)
@@ -257,52 +262,51 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
     placing.stop(core, attempt, ending, now)
 
 
-def _onward(
-    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
-) -> None:
+def _onward(case: Case) -> None:
+    core, known, rec, attempt, owner = case.core, case.known, case.rec, case.attempt, case.owner
     if attempt.state is AttemptState.PENDING:
-        if retention.after_deactivation(core, known, owner, now):
+        if retention.after_deactivation(case):
             return
-        if not (verdicts.disregard(core, known, now) or endings.evict_waiting(core, known, attempt, now)):
-            requeueing.pending(core, known, rec, attempt, now)
-    elif attempt.live and kept_record.is_refused(core, rec, now):
-        _without_record(core, known, attempt, owner)
-    elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
+        if not (verdicts.disregard(core, known, case.now) or endings.evict_waiting(case)):
+            requeueing.pending(case)
+    elif attempt.live and kept_record.is_refused(core, rec, case.now):
+        _without_record(case)
+    elif rec.reserved and _given_up(case):
         pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in NO_WINNER:
-        _towards_admission(core, known, rec, attempt, kind, owner, now)
-    elif kind is not None and owner is not None and attempt.live:
-        placing.converse(core, known, rec, attempt, owner, now)
+        _towards_admission(case)
+    elif owner is not None and attempt.live:
+        placing.converse(case, owner)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
-            _reclaim(core, known, attempt, now)
+            _reclaim(case)
 
 
-def _without_record(core: Core, known: Workload, attempt: Attempt, owner: Owner | None) -> None:
+def _without_record(case: Case) -> None:
     """Begin nothing more of a placement whose record cannot be put back; one that fits no more is queued anew."""
-    if not kept_record.fits(known):
-        attempt.end_for(outgrown.ENDING)
-        core.mark_attempt(attempt)
-    elif owner is not None:
-        owners.ended_by_user(core, known, attempt, owner)
+    if not kept_record.fits(case.known):
+        case.attempt.end_for(outgrown.ENDING)
+        case.core.mark_attempt(case.attempt)
+    elif case.owner is not None:
+        owners.ended_by_user(case, case.owner)
 
 
-def _given_up(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+def _given_up(case: Case) -> bool:
     """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
-    if owner is not None and attempt.live and owners.ended_by_user(core, known, attempt, owner):
+    attempt, owner = case.attempt, case.owner
+    if owner is not None and attempt.live and owners.ended_by_user(case, owner):
         return True
-    if verdicts.against(core, known, attempt, now):
+    if verdicts.against(case):
         return True
-    if not rec.admitted:
+    if not case.rec.admitted:
         return False
-    if execution_time.exceeded(core, known, attempt, now):
+    if execution_time.exceeded(case):
         return True
-    return attempt.state is not AttemptState.LOST and readiness.watch(core, known, attempt, owner, now)
+    return attempt.state is not AttemptState.LOST and readiness.watch(case)
 
 
-def _towards_admission(
-    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
-) -> None:
+def _towards_admission(case: Case) -> None:
     """Go from a reservation to an admission: other checks first, then a cluster, or none for a bare Workload."""
+    core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     reserve = attempt.reserve
     if reserve is None:
         return
@@ -318,54 +322,51 @@ def _towards_admission(
         attempt.wait_for((texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch)))
     attempt.wait_for(attempt.waiting or kept_out.why(core, known))
     if attempt.waiting is not None or attempt.epoch_spent:
-        requeueing.hand_back(core, rec, attempt, now)
+        requeueing.hand_back(case)
         return
-    if verdicts.keep_required(core, known, rec, attempt, now) or (kind is not None and in_use.workload(core, known)):
+    if verdicts.keep_required(case) or (case.kind is not None and in_use.workload(core, known)):
         return
     reserve = attempt.reserve or reserve
     dispatching = targets.multikueue_check(core, reserve.checks)
     others = [name for name in reserve.checks if name != dispatching]
-    if others and not _checks(core, known, rec, attempt, others, now):
+    if others and not _checks(case, others):
         return
-    if kind is None:
-        _admit_bare(core, known, rec, attempt, dispatching, now)
+    if case.kind is None:
+        _admit_bare(case, reserve, dispatching)
         return
-    if owner is None:
+    if case.owner is None:
         return
-    dispatch.step(core, attempt, known, owner, now)
+    dispatch.step(case, case.owner)
     if not core.inflight.busy(rec.ref) and not rec.reserved and attempt.waiting is None:
-        _show_reservation(core, known, attempt, now, at=attempt.reserved_at + core.settings.write_reservation_after)
+        _show_reservation(case, at=attempt.reserved_at + core.settings.write_reservation_after)
 
 
-def _checks(core: Core, known: Workload, rec: Record, attempt: Attempt, others: list[str], now: float) -> bool:
+def _checks(case: Case, others: list[str]) -> bool:
     """Say whether all checks of other controllers are Ready; they see the workload as soon as it is reserved."""
-    if not rec.reserved:
-        _show_reservation(core, known, attempt, now, at=now)
+    if not case.rec.reserved:
+        _show_reservation(case, at=case.now)
         return False
-    states = {check.name: check for check in known.status.admission_checks}
+    states = {check.name: check for check in case.known.status.admission_checks}
     return all(name in states and states[name].state == texts.READY for name in others)
 
 
-def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float, *, at: float) -> None:
+def _show_reservation(case: Case, *, at: float) -> None:
     """Write QuotaReserved=True alone when no winner was found by `at`, so that nobody waits unseen."""
+    core, attempt = case.core, case.attempt
     reserve = attempt.reserve
     if reserve is None:
         return
-    if now < at:
+    if case.now < at:
         core.agenda.wake(attempt.look, at)
         return
-    body = record.reservation_write(
-        known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
-    )
-    core.patch_workload(known, body, Purpose.RESERVE)
+    body = record.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
+    core.patch_workload(case.known, body, Purpose.RESERVE)
 
 
-def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, dispatching: str, now: float) -> None:
+def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
     """Admit a Workload without an owner: admitted means admitted, nothing of it is made anywhere."""
-    reserve = attempt.reserve
-    if reserve is None:
-        return
-    if rec.admitted:
+    core, attempt, now = case.core, case.attempt, case.now
+    if case.rec.admitted:
         attempt.follow(Internal.ADMIT)
         return
     if dispatching:
@@ -375,20 +376,19 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)
         return
-    body = record.admission_write(
-        known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
-    )
-    core.patch_workload(known, body, Purpose.ADMIT)
+    body = record.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
+    core.patch_workload(case.known, body, Purpose.ADMIT)
 
 
-def _reclaim(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def _reclaim(case: Case) -> None:
     """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
 
     Until the cluster has reported, what was written in this epoch stays (a release takes it away).
     """
+    core, known, attempt = case.core, case.known, case.attempt
     if attempt.counts is None or known.status.admission is None:
         return
-    if core.resting.rests(ref_of(known), Purpose.RECLAIM, core.agenda, attempt.look, now):
+    if core.resting.rests(case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, case.now):
         return
     due = reclaimed.due(known, attempt)
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):

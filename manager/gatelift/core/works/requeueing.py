@@ -8,17 +8,18 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.record import Record
 from gatelift.core.rules import kept_out, successors
+from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
 
 
-def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+def pending(case: Case) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
         attempt.raises_epoch()
         core.patch_workload(
@@ -102,14 +103,15 @@ def _what_ended(core: Core, known: Workload, reason: str, now: float) -> tuple[s
     return texts.BACKOFF_FINISHED, texts.BACKOFF_WAS_FINISHED
 
 
-def hand_back(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+def hand_back(case: Case) -> None:
     """Give a reservation back that no cluster can use; the workload says why and waits for a better moment."""
-    if rec.reserved:
-        endings.end_before_placement(core, rec, attempt, now)
+    core, attempt = case.core, case.attempt
+    if case.rec.reserved:
+        endings.end_before_placement(case)
         return
     core.ledger.block(attempt.uid)
     if attempt.waiting is not None:
         core.waiting_reasons.say(attempt.uid, attempt.waiting)
         attempt.wait_for(None)
-    endings.strike(core, attempt, now)
+    endings.strike(core, attempt, case.now)
     core.mark_attempt(attempt)
