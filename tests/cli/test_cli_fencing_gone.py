@@ -12,7 +12,7 @@ import pytest
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing_gone import declare_gone
 from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
-from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Found, Stage, Told
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Found, RecoveryStage, Told
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import NotFoundError
 from gatelift_kube.decoding.decoding import Served
@@ -28,7 +28,7 @@ class Server:
     """The management cluster; its manager takes the word when it `answers`."""
 
     def __init__(self, clusters: dict[str, Found], *, answers: bool = True) -> None:
-        told = Told(stage=Stage.WAITING, finding=FINDING, clusters=clusters)
+        told = Told(stage=RecoveryStage.WAITING, finding=FINDING, clusters=clusters)
         annotations = {ANNOTATION_RECOVERY: msgspec.json.encode(told).decode()}
         self.local: dict[str, Any] = {"metadata": {"name": "local", "resourceVersion": "3", "annotations": annotations}}
         self.answers = answers
@@ -43,7 +43,7 @@ class Server:
         self.written.append(json.loads(body))
         self.local = merged(self.local, self.written[-1])
         if self.answers:
-            told = Told(stage=Stage.WAITING, finding=FINDING)
+            told = Told(stage=RecoveryStage.WAITING, finding=FINDING)
             self.local["metadata"]["annotations"][ANNOTATION_RECOVERY] = msgspec.json.encode(told).decode()
 
     async def raw(self, _method: str, _path: str, *, body: bytes) -> bytes:

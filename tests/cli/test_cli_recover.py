@@ -19,9 +19,9 @@ from gatelift.core.state.recovery_values import (
     ANNOTATION_STOP_UNEXPLAINED,
     Finding,
     Found,
-    Stage,
+    RecoverWord,
+    RecoveryStage,
     Told,
-    Word,
 )
 from gatelift_kube.api.client import Client
 from gatelift_kube.decoding.decoding import Page, Served
@@ -33,7 +33,7 @@ from support.servers.fake_apiserver import merged
 
 FINDING = Finding(why="cluster a brings back a number", since="2026-01-01T00:00:00Z", counter=7, term=3)
 HALTED = Told(
-    stage=Stage.HALTED,
+    stage=RecoveryStage.HALTED,
     finding=FINDING,
     clusters={"a": Found(heard=True, listed=5, ahead=1, unexplained=2), "b": Found(), "local": Found(heard=True)},
 )
@@ -98,12 +98,12 @@ def go_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def waiting(server: Server) -> None:
-    server.tell(msgspec.structs.replace(HALTED, stage=Stage.WAITING))
+    server.tell(msgspec.structs.replace(HALTED, stage=RecoveryStage.WAITING))
 
 
 def raising(server: Server) -> None:
     heard = {name: Found(heard=True) for name in server.clusters}
-    server.tell(msgspec.structs.replace(HALTED, stage=Stage.RAISING, clusters=heard))
+    server.tell(msgspec.structs.replace(HALTED, stage=RecoveryStage.RAISING, clusters=heard))
 
 
 def done(server: Server) -> None:
@@ -116,8 +116,8 @@ def test_hd_33_going_on_is_a_word_about_that_finding_and_is_followed_until_it_is
     server = Server(HALTED, waiting, raising, done)
     go_on(server, monkeypatch)
     ((name, body),) = server.written
-    said = msgspec.json.decode(body["metadata"]["annotations"][ANNOTATION_RECOVER], type=Word)
-    assert (name, said) == ("local", Word(since=FINDING.since, epochs=40 + recover.EPOCHS_ABOVE, who="jane"))
+    said = msgspec.json.decode(body["metadata"]["annotations"][ANNOTATION_RECOVER], type=RecoverWord)
+    assert (name, said) == ("local", RecoverWord(since=FINDING.since, epochs=40 + recover.EPOCHS_ABOVE, who="jane"))
     assert capsys.readouterr().out.splitlines() == [
         "epochs are raised to 1040, says jane; whoever leads next raises term and counter",
         "waiting: b",
@@ -155,7 +155,7 @@ def test_hd_33_said_again_it_writes_nothing_and_follows_on(monkeypatch: pytest.M
 
 def test_hd_33_a_word_about_an_earlier_finding_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(HALTED, done)
-    old = Word(since="2025-01-01T00:00:00Z", epochs=9)
+    old = RecoverWord(since="2025-01-01T00:00:00Z", epochs=9)
     server.clusters["local"]["metadata"]["annotations"][ANNOTATION_RECOVER] = text(old)
     go_on(server, monkeypatch)
     assert len(server.written) == 1
@@ -189,7 +189,7 @@ def test_hd_168_people_read_of_whose_name_a_word_is_asked_and_what_to_type(
 ) -> None:
     """HD-168: another cluster has the name a since session 3; b has listed what it has."""
     heard = {name: Found(heard=True) for name in ("a", "b", "local")}
-    waits = msgspec.structs.replace(HALTED, stage=Stage.WAITING, clusters=heard)
+    waits = msgspec.structs.replace(HALTED, stage=RecoveryStage.WAITING, clusters=heard)
     replaced = {"session": 4, "replacedSession": 3, "settledSession": 3}
     for name, status in (("a", replaced), ("b", {"session": 4}), ("local", {"session": 4})):
         annotations = {ANNOTATION_RECOVERY: text(waits)} if name == "local" else {}

@@ -10,7 +10,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Told
-from gatelift.core.state.recovery_values import Stage as Found
+from gatelift.core.state.recovery_values import RecoveryStage as Found
 from gatelift_kube.values.resources import WORKER_CLUSTER
 from gatelift_kube.values.timestamps import to_text
 from support.manager.cli_stage import Stage, admitted, condition

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift.core.state.recovery_asked import ANNOTATION_FENCED_GONE, Without
-from gatelift.core.state.recovery_values import Stage
+from gatelift.core.state.recovery_values import RecoveryStage
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from histories.test_recovery import (
     cordon,
@@ -60,7 +60,7 @@ def delete_as(history: History, when: str, *, anew: bool = False) -> None:
 def still_waits(history: History) -> None:
     history.passes(150.0)
     assert history.runs("one") == {"a"}
-    assert (found(history).stage, found(history).clusters["a"].gone) == (Stage.WAITING, True)
+    assert (found(history).stage, found(history).clusters["a"].gone) == (RecoveryStage.WAITING, True)
     assert "gatelift cluster fenced a" in history.leader.machine.core.caution.halted, "people read what to type"
 
 

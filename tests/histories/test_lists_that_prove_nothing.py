@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.state.recovery_values import Stage
+from gatelift.core.state.recovery_values import RecoveryStage
 from histories.test_doubts import find_node, force_delete, lose_node
 from histories.test_late_states import close, forget_the_namespace
 from histories.test_recovery import cordon, found, recovered, say, until_found
@@ -43,7 +43,11 @@ def waits_for_a_list(history: History, kind: str) -> None:
     history.passes(200.0)
     assert history.runs("one", kind) == {"a"}
     shown = found(history)
-    assert (shown.stage, shown.clusters["a"].heard, shown.clusters["a"].unproven) == (Stage.WAITING, False, True)
+    assert (shown.stage, shown.clusters["a"].heard, shown.clusters["a"].unproven) == (
+        RecoveryStage.WAITING,
+        False,
+        True,
+    )
     assert "waits until the list of a proves what runs there" in history.leader.machine.core.caution.halted
 
 

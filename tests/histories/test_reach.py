@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, RecoverWord, Told, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_wire.values.keys import ANNOTATION_GIVEN
@@ -47,7 +47,7 @@ def restored(*, limited_then: bool, made_since: bool) -> History:
     history.edit("home", WORKER_CLUSTER, "b", {"spec": {"cordoned": False}})
     finding = found(history)
     assert finding is not None
-    word = msgspec.json.encode(Word(since=finding.since, epochs=1000, who="a person")).decode()
+    word = msgspec.json.encode(RecoverWord(since=finding.since, epochs=1000, who="a person")).decode()
     history.edit("home", WORKER_CLUSTER, "local", {"metadata": {"annotations": {ANNOTATION_RECOVER: word}}})
     history.until("it goes on", lambda: found(history) is None and history.leads())
     if made_since:

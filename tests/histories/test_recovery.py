@@ -9,9 +9,9 @@ from gatelift.core.state.recovery_values import (
     ANNOTATION_STOP_UNEXPLAINED,
     COUNTER_JUMP,
     Finding,
-    Stage,
+    RecoverWord,
+    RecoveryStage,
     Told,
-    Word,
     told,
 )
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -41,7 +41,7 @@ def until_found(history: History) -> Finding:
 
 
 def say(history: History, finding: Finding) -> None:
-    said = Word(since=finding.since, epochs=EPOCHS, who="a person")
+    said = RecoverWord(since=finding.since, epochs=EPOCHS, who="a person")
     annotations = {ANNOTATION_RECOVER: msgspec.json.encode(said).decode()}
     history.edit("home", WORKER_CLUSTER, "local", {"metadata": {"annotations": annotations}})
 
@@ -169,7 +169,7 @@ def test_hd_33_a_cluster_that_does_not_come_back_is_waited_for_until_it_is_decla
     history.until_lost("b")
     history.kill_leader()
     history.passes(200.0)
-    assert found(history).stage is Stage.WAITING
+    assert found(history).stage is RecoveryStage.WAITING
     history.pod("new")
     history.passes(60.0)
     assert not history.runs("new")
@@ -199,7 +199,7 @@ def test_hd_33_a_word_about_an_earlier_restore_says_nothing_about_a_later_one() 
     second = until_found(history)
     assert second.since != first.since
     history.passes(100.0)
-    assert found(history).stage is Stage.HALTED
+    assert found(history).stage is RecoveryStage.HALTED
     say(history, second)
     history.until("dispatch goes on", lambda: recovered(history))
 
@@ -239,7 +239,7 @@ def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that
     history.cut("a")  # so that it waits
     finding = until_found(history)
     say(history, finding)
-    history.until("the next leader waits", lambda: found(history).stage is Stage.WAITING and leads(history))
+    history.until("the next leader waits", lambda: found(history).stage is RecoveryStage.WAITING and leads(history))
     history.passes(30.0)
     once_more = backup(history)
     for _ in range(2):
@@ -272,7 +272,7 @@ def test_hd_123_a_term_that_is_shown_first_while_it_waits_ends_the_leader_whose_
     history.mend("a")
     finding = until_found(history)
     say(history, finding)
-    history.until("the next leader waits", lambda: found(history).stage is Stage.WAITING and leads(history))
+    history.until("the next leader waits", lambda: found(history).stage is RecoveryStage.WAITING and leads(history))
     history.passes(30.0)
     history.mend("b")
     history.until("it goes on", lambda: recovered(history))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.state.recovery_values import Stage
+from gatelift.core.state.recovery_values import RecoveryStage
 from gatelift_kube.values.resources import POD
 from histories.test_recovery import (
     cordon,
@@ -46,7 +46,7 @@ def waits_for(history: History, cluster: str) -> None:
     """Hold that nothing is placed before that cluster is heard or declared fenced anew, and that people read so."""
     history.passes(150.0)
     assert history.runs("one") == {cluster}
-    assert found(history).stage is Stage.WAITING
+    assert found(history).stage is RecoveryStage.WAITING
     waits = history.leader.machine.core.caution.halted
     assert f"waits for {cluster} to say what runs there, or to be declared fenced" in waits
 
@@ -120,7 +120,7 @@ def fenced_after_a_restore(*, said: bool) -> tuple[History, Backup]:
     history.passes(30.0)
     if said:
         second = backup(history)
-        assert found(history).stage is Stage.WAITING
+        assert found(history).stage is RecoveryStage.WAITING
     assert history.status("b")["fencedAfter"] == finding.since
     history.mend("b")
     history.until_connected("b")
@@ -144,7 +144,7 @@ def test_hd_180_restored_to_a_moment_of_a_recovery_it_halts_anew(*, said: bool) 
     cordon(history, "a", on=False)
     history.until("the second restore is found", lambda: found(history).finding not in (None, former))
     history.passes(100.0)
-    assert (found(history).stage, history.runs("one")) == (Stage.HALTED, {"b"})
+    assert (found(history).stage, history.runs("one")) == (RecoveryStage.HALTED, {"b"})
     second = until_found(history)
     assert second.since != former.since
     say(history, second)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gatelift.core import texts
-from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
+from gatelift.core.state.recovery_values import ANNOTATION_RECOVER, Finding, RecoverWord, Told, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.sim.history import History
@@ -39,7 +39,7 @@ def restored() -> History:
     history.until("the restore is found", lambda: finding(history) is not None)
     found = finding(history)
     assert found is not None
-    word = msgspec.json.encode(Word(since=found.since, epochs=1000, who="a person")).decode()
+    word = msgspec.json.encode(RecoverWord(since=found.since, epochs=1000, who="a person")).decode()
     history.edit("home", WORKER_CLUSTER, "local", {"metadata": {"annotations": {ANNOTATION_RECOVER: word}}})
     history.until("the next one leads", history.leads)
     history.until_lost("a")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core.state.recovery_values import ANNOTATION_RESTORED, Stage
+from gatelift.core.state.recovery_values import ANNOTATION_RESTORED, RecoveryStage
 from gatelift_kube.values.resources import WORKER_CLUSTER
 from histories.test_recovery import cordon, found, recovered, say, until_found
 from support.sim.disasters import home_put_back
@@ -64,7 +64,7 @@ def test_hd_244_where_a_person_says_that_it_was_restored_nothing_is_placed_befor
     say(history, finding)
     history.passes(150.0)
     assert history.runs("one") == {"b"}
-    assert found(history).stage is Stage.WAITING
+    assert found(history).stage is RecoveryStage.WAITING
     recover(history.world)
     history.mend("b")
     history.until("it is recovered", lambda: recovered(history))
@@ -99,10 +99,10 @@ def test_hd_244_said_again_it_is_a_finding_of_its_own_which_no_word_of_before_an
     history = nobody_can_prove()
     first = until_found(history)
     say(history, first)
-    history.until("it waits", lambda: found(history).stage is Stage.WAITING)
+    history.until("it waits", lambda: found(history).stage is RecoveryStage.WAITING)
     history.passes(30.0)
     say_restored(history.world)
-    history.until("it halts anew", lambda: found(history).stage is Stage.HALTED)
+    history.until("it halts anew", lambda: found(history).stage is RecoveryStage.HALTED)
     second = until_found(history)
     assert second.since != first.since
     assert (second.counter, second.term) >= (first.counter, first.term)

@@ -158,7 +158,7 @@ def test_hd_217_what_only_a_person_called_over_is_told_to_stop(kind: str) -> Non
     vanishes(history, kind)
     history.delete("home", JOB if kind == "Job" else POD, "one")
     history.passes(1.0)
-    assert isinstance(history.leader.machine.core.sessions.owed(cluster)[key], Stop)
+    assert isinstance(history.leader.machine.core.sessions._owed[cluster][key], Stop)
     history.mend(cluster)
     history.until("it has stopped", lambda: history.containers("one", kind) == 0)
 

@@ -133,11 +133,11 @@ def test_hd_98_nothing_is_kept_of_a_search_whose_workload_goes() -> None:
     world.read_fails = lambda read: events.ReadFailed(read_id=read.read_id, ref=read.ref, message="as told", asked=True)
     led_anew(world)
     core = world.machine.core
-    assert list(core.sought.subjects()) == [THE_POD]
+    assert list(core.sought._by_subject) == [THE_POD]
     workload = world.find("Workload")["metadata"]
     world.give(ObjectGone(WORKLOAD, core.knowledge.workloads[ObjectKey(workload["namespace"], workload["name"])]))
     world.advance(120.0)
-    assert not core.sought.subjects()
+    assert not core.sought._by_subject
     assert THE_POD not in core.inflight.trouble
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.state import dispatch_values
-from gatelift.core.state.dispatch_values import Failures
+from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift_wire.values.messages import Evicted
 from support.manager.world import World, a_running_pod
 
@@ -53,7 +53,7 @@ def test_hd_264_what_ends_on_all_clusters_is_tried_on_each_in_turn() -> None:
 
 
 def test_hd_264_where_a_workload_ended_fades_and_goes_with_it() -> None:
-    failures = Failures(half_life=100.0)
+    failures = DispatchFailures(half_life=100.0)
     for _ in range(3):
         failures.failed("u", "a", 0.0)
     assert [failures.ended("u", "a", at) for at in (0.0, 100.0, 200.0)] == [3, 2, 1]
@@ -67,7 +67,7 @@ def test_hd_264_where_a_workload_ended_fades_and_goes_with_it() -> None:
 
 def test_hd_264_no_more_workloads_are_remembered_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch_values, "ENDED_MAX", 2)
-    failures = Failures()
+    failures = DispatchFailures()
     for uid in ("one", "two", "three"):
         failures.failed(uid, "a", 0.0)
     assert [failures.ended(uid, "a", 0.0) for uid in ("one", "two", "three")] == [0, 1, 1]

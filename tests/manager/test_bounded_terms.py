@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.clusters.link_values import CounterShown
+from gatelift.core.clusters.link_values import CounterProved
 from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,
     COUNTER_FOUND_MAX,
     Finding,
+    RecoverWord,
     Told,
-    Word,
     floors,
     told,
 )
@@ -34,7 +34,7 @@ def cluster(name: str, term: int, **annotations: str) -> WorkerCluster:
 def local(counter: int, term: int) -> WorkerCluster:
     finding = Finding(why="restored", since=SINCE, counter=counter, term=term)
     found = msgspec.json.encode(Told(finding=finding)).decode()
-    said = msgspec.json.encode(Word(since=SINCE, epochs=1000)).decode()
+    said = msgspec.json.encode(RecoverWord(since=SINCE, epochs=1000)).decode()
     return cluster("local", 0, **{ANNOTATION_RECOVERY: found, ANNOTATION_RECOVER: said})
 
 
@@ -56,8 +56,8 @@ def test_hd_207_nor_is_one_of_a_finding_and_the_finding_stands(term: int) -> Non
 @pytest.mark.parametrize("term", TERMS)
 def test_hd_207_a_term_that_an_agent_only_says_raises_no_recovery_above_what_can_be_written(term: int) -> None:
     world = a_world(a_setting())
-    world.upcall(CounterShown(cluster="a", proof=Proof.RESTORED, counter=500, term=8))
-    world.upcall(CounterShown(cluster="b", proof=Proof.RESTORED, counter=600, term=term))
+    world.upcall(CounterProved(cluster="a", proof=Proof.RESTORED, counter=500, term=8))
+    world.upcall(CounterProved(cluster="b", proof=Proof.RESTORED, counter=600, term=term))
     finding = world.machine.core.caution.recovery.finding
     assert finding is not None
     assert (finding.counter, finding.term) == (600, 8)

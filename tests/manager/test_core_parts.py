@@ -15,9 +15,9 @@ from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Ending
-from gatelift.core.records.gone import Inventory, Known, is_gone
+from gatelift.core.records.gone import Evidence, Inventory, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
-from gatelift.core.records.ledger import Ledger, LedgerError
+from gatelift.core.records.ledger import AttemptLedger, LedgerError
 from gatelift.core.state import showing
 from gatelift.core.told.mirror import urgent
 from gatelift_admission.values.model import Reserve
@@ -40,36 +40,48 @@ OTHER = Key(Look.WORKLOAD, ObjectKey("team", "other"))
 @pytest.mark.parametrize(
     ("known", "inventory", "gone"),
     [
-        (Known(written_revision=5), Inventory(session=2, latest_session=2, record_revision=5, applied=0), True),
-        (Known(written_revision=6), Inventory(session=2, latest_session=2, record_revision=5, applied=9), False),
-        (Known(written_revision=5), Inventory(session=1, latest_session=2, record_revision=9, applied=9), False),
         (
-            Known(written_revision=5, commit_session=2, commit_sequence=7),
-            Inventory(session=2, latest_session=2, record_revision=5, applied=6),
-            False,
-        ),
-        (
-            Known(written_revision=5, commit_session=2, commit_sequence=7),
-            Inventory(session=2, latest_session=2, record_revision=5, applied=7),
-            True,
-        ),
-        (
-            Known(written_revision=5, commit_session=1, commit_sequence=7),
+            Evidence(written_revision=5),
             Inventory(session=2, latest_session=2, record_revision=5, applied=0),
             True,
         ),
         (
-            Known(written_revision=5, commit_session=3, commit_sequence=7),
+            Evidence(written_revision=6),
             Inventory(session=2, latest_session=2, record_revision=5, applied=9),
             False,
         ),
         (
-            Known(written_revision=5),
+            Evidence(written_revision=5),
+            Inventory(session=1, latest_session=2, record_revision=9, applied=9),
+            False,
+        ),
+        (
+            Evidence(written_revision=5, commit_session=2, commit_sequence=7),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=6),
+            False,
+        ),
+        (
+            Evidence(written_revision=5, commit_session=2, commit_sequence=7),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=7),
+            True,
+        ),
+        (
+            Evidence(written_revision=5, commit_session=1, commit_sequence=7),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=0),
+            True,
+        ),
+        (
+            Evidence(written_revision=5, commit_session=3, commit_sequence=7),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=9),
+            False,
+        ),
+        (
+            Evidence(written_revision=5),
             Inventory(session=2, latest_session=2, record_revision=5, applied=9, unproven=True),
             False,
         ),
         (
-            Known(written_revision=5),
+            Evidence(written_revision=5),
             Inventory(session=2, latest_session=2, record_revision=5, applied=9, unheard=True),
             False,
         ),
@@ -86,7 +98,7 @@ OTHER = Key(Look.WORKLOAD, ObjectKey("team", "other"))
         "not all of its nodes were heard of since its agent watches (HD-80)",
     ],
 )
-def test_absence_means_gone_only_under_rule_r4(known: Known, inventory: Inventory, gone: bool) -> None:
+def test_absence_means_gone_only_under_rule_r4(known: Evidence, inventory: Inventory, gone: bool) -> None:
     assert is_gone(known, inventory) is gone
 
 
@@ -194,7 +206,7 @@ def test_refusals_pause_longer_each_time_up_to_a_limit() -> None:
 
 
 def test_an_epoch_is_charged_once_and_released_once() -> None:
-    ledger = Ledger()
+    ledger = AttemptLedger()
     ledger.charge("u", 1, now=0.0)
     ledger.charge("u", 1, now=1.0)
     assert ledger.reserved == 1
@@ -209,7 +221,7 @@ def test_an_epoch_is_charged_once_and_released_once() -> None:
 
 
 def test_a_reservation_of_which_nothing_was_written_is_struck() -> None:
-    ledger = Ledger()
+    ledger = AttemptLedger()
     ledger.charge("u", 1, now=0.0)
     ledger.undo("u")
     ledger.charge("u", 1, now=1.0)

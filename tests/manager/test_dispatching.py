@@ -10,8 +10,8 @@ import pytest
 
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
-from gatelift.core.dispatching.dispatch import Wanted, rank, unfit
-from gatelift.core.state.dispatch_values import DispatchSettings, Failures, backoff
+from gatelift.core.dispatching.dispatch import Requirements, rank, unfit
+from gatelift.core.state.dispatch_values import DispatchFailures, DispatchSettings, backoff
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import (
     Bid,
@@ -30,7 +30,7 @@ from support.manager.world import World, a_world
 A_VIEW = ClusterView(
     name="a", state=LinkState.CONNECTED, session=1, open=True, kinds=frozenset({"Pod"}), credits=10, weight=1
 )
-ONE_CPU = Wanted(
+ONE_CPU = Requirements(
     kind="Pod", namespace=NAMESPACE, pod_sets=(PodSetRequest(name="main", count=1, requests=(("cpu", 1000),)),)
 )
 
@@ -77,7 +77,7 @@ def test_a_name_without_a_workercluster_is_said_so() -> None:
         (replace(ONE_CPU, only="a"), ""),
     ],
 )
-def test_a_users_wish_for_a_cluster_is_a_filter(want: Wanted, why: str) -> None:
+def test_a_users_wish_for_a_cluster_is_a_filter(want: Requirements, why: str) -> None:
     assert unfit(replace(A_VIEW, labels=(("zone", "z"),)), want) == why
 
 
@@ -108,7 +108,7 @@ def test_among_equals_the_cluster_with_fewer_placements_comes_first() -> None:
 
 
 def test_failures_fade() -> None:
-    failures = Failures(half_life=100.0)
+    failures = DispatchFailures(half_life=100.0)
     failures.failed("u", "a", 0.0)
     assert failures.weight("a", 0.0) == 1.0
     assert failures.weight("a", 100.0) == 0.5

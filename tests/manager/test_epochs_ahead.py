@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.clusters.link_values import CounterShown, FencedByPerson
+from gatelift.core.clusters.link_values import CounterProved, FencedByPerson
 from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
@@ -238,7 +238,7 @@ def test_hd_181_a_seal_in_doubt_is_said_of_its_cluster_until_its_next_greeting()
     world, _, _ = running()
     world.connect("b", resynced_session=world.sessions["b"] + 1)
     for proof, said in ((Proof.UNVERIFIED, "SealUnverified"), (Proof.OLDER, "")):
-        world.upcall(CounterShown(cluster="b", proof=proof))
+        world.upcall(CounterProved(cluster="b", proof=proof))
         world.settle()
         assert world.links.no_new_work["b"][0] == said
 

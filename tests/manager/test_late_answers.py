@@ -194,7 +194,7 @@ def test_an_end_that_could_not_be_acknowledged_is_acknowledged_when_the_session_
     world.settle()
     assert [message.key for _, message in world.messages(Forget)] == [key]
     assert not world.agents["a"].placements
-    assert not world.machine.core.sessions.owed("a")
+    assert world.machine.core.sessions.owed_to() == []
 
 
 def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
@@ -211,7 +211,7 @@ def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
     world.settle()
     assert {message.key for _, message in world.messages(Forget)} == {key}
     assert not world.agents["a"].placements
-    assert not world.machine.core.sessions.owed("a")
+    assert world.machine.core.sessions.owed_to() == []
 
 
 def winner_lands_later(world: World) -> list[Patch]:

@@ -9,9 +9,9 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import SettleLease, StepDown
 from gatelift.core.api.counter import Counter, Proof
-from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
+from gatelift.core.clusters.link_values import CounterProved, PlacementsInventoried
 from gatelift.core.conclusions import recovery
-from gatelift.core.state.recovery_values import COUNTER_JUMP, Finding, Word
+from gatelift.core.state.recovery_values import COUNTER_JUMP, Finding, RecoverWord
 from gatelift_kube.deciding.election import Tenure, holder_digest
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_wire.sessions.leases import UNCOUNTED, Sealed
@@ -84,14 +84,14 @@ def test_hd_31_without_a_key_nobody_counts() -> None:
 @pytest.mark.parametrize("proof", [Proof.UNVERIFIED, Proof.FORMER])
 def test_hd_31_a_seal_that_does_not_verify_cordons_that_cluster_until_its_next_greeting(proof: Proof) -> None:
     world = a_world(a_setting())
-    world.upcall(CounterShown(cluster="a", proof=proof, counter=7))
+    world.upcall(CounterProved(cluster="a", proof=proof, counter=7))
     for name in ("one", "two"):
         world.api.apply(a_pod(name).document())
     world.advance(5.0)
     assert {cluster for cluster, _ in world.messages(Commit)} == {"b"}
     assert not world.machine.core.caution.halted
 
-    world.upcall(CounterShown(cluster="a", proof=Proof.OLDER, counter=9))
+    world.upcall(CounterProved(cluster="a", proof=Proof.OLDER, counter=9))
     assert not world.machine.core.caution.cordons("a")
 
 
@@ -109,7 +109,7 @@ def test_hd_182_who_takes_over_at_a_word_to_go_on_leads_above_all_that_was_shown
     """HD-182: the word may be said after the Lease was found free, and before it is taken."""
     world = a_world(a_setting())
     finding = Finding(why="restored", since="2026-01-01T00:00:00Z", counter=5000, term=8)
-    said = Word(since=finding.since, epochs=1000, who="a person")
+    said = RecoverWord(since=finding.since, epochs=1000, who="a person")
     state, core = world.machine.core.caution.recovery, world.machine.core
     state.finding, state.word = finding, said
     core.term = term
@@ -144,7 +144,7 @@ def test_hd_177_a_lead_that_waits_for_nobody_says_so_once() -> None:
 
 def test_hd_177_a_lead_that_is_halted_takes_that_back() -> None:
     world = a_world(a_setting())
-    world.upcall(CounterShown(cluster="a", proof=Proof.RESTORED, counter=7, term=3))
+    world.upcall(CounterProved(cluster="a", proof=Proof.RESTORED, counter=7, term=3))
     assert told(world) == [False]
 
 

@@ -23,9 +23,9 @@ from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVERY,
     COUNTER_JUMP,
     Finding,
-    Stage,
+    RecoverWord,
+    RecoveryStage,
     Told,
-    Word,
 )
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.state.world import World
@@ -284,7 +284,7 @@ async def go_on_after(
         follower = second if leader is first else first
         await ready(leader)
         await ready(follower)
-        said = Word(since=finding.since, epochs=1000, who="a person")
+        said = RecoverWord(since=finding.since, epochs=1000, who="a person")
         await client.patch(LOCAL, annotated(ANNOTATION_RECOVER, said))
         await leader_of(follower)
         served = await client.get(ObjectRef(LEASE, ObjectKey(SYSTEM, "gatelift-manager")))
@@ -303,7 +303,7 @@ async def test_hd_182_the_standby_that_takes_over_at_a_word_to_go_on_counts_abov
         await clusters_of(installation)
     taken: list[Lease] = []
     async with await installation.admin(installation.management) as client:
-        await client.patch(LOCAL, annotated(ANNOTATION_RECOVERY, Told(stage=Stage.HALTED, finding=finding)))
+        await client.patch(LOCAL, annotated(ANNOTATION_RECOVERY, Told(stage=RecoveryStage.HALTED, finding=finding)))
         with pytest.raises(RuntimeError, match="a person said recover: whoever leads next raises term and counter"):
             await go_on_after(finding, client, reached, tmp_path, taken)
     (lease,) = taken

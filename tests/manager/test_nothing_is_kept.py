@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.state.core import UNSENT_SECONDS, Core
-from gatelift.core.state.dispatch_values import Failures
+from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift_kube.deciding.writes import Create, Patch, WriteError
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.refusals import Refusal
@@ -18,9 +18,13 @@ from support.manager.world import SUCCEEDED, THE_POD, World, a_world
 
 def kept(core: Core, cluster: str) -> list[str]:
     """Return where something of a cluster is kept."""
+    sessions = core.sessions
     places: dict[str, object] = {
         "placements": core.placements.clusters(),
-        "sessions": core.sessions.clusters(),
+        "heard since": sessions._heard_since,
+        "resynced": sessions._resynced,
+        "owed": sessions._owed,
+        "of a session": {name for name, _ in (*sessions._blobs, *sessions._strays)},
         "open_offers": core.open_offers.clusters(),
         "failures": core.failures._weight,
     }
@@ -92,7 +96,7 @@ def test_a_cluster_without_work_has_no_empty_lists() -> None:
 
 
 def test_failures_of_a_cluster_that_is_gone_are_forgotten() -> None:
-    failures = Failures()
+    failures = DispatchFailures()
     failures.failed("uid", "a", 0.0)
     failures.avoid("uid", "a", 100.0, "why")
     failures.forget_cluster("a")

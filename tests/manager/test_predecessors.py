@@ -5,12 +5,12 @@ from __future__ import annotations
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.cluster_status import Facts, differs, predecessors
 from gatelift.core.clusters.foreign_runs import ANY
-from gatelift.core.records.gone import Known
+from gatelift.core.records.gone import Evidence
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, Predecessors
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_wire.values.keys import PlacementKey
 
-FACTS = Known(written_revision=1)
+FACTS = Evidence(written_revision=1)
 
 
 def a_memory(number: int) -> Memory:

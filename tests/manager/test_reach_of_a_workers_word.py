@@ -10,7 +10,7 @@ import pytest
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, awaited, condition, read
 from gatelift.core.clusters.link_values import ClusterChanged
-from gatelift.core.records.gone import Known
+from gatelift.core.records.gone import Evidence
 from gatelift.core.rules.successors import own_runs
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, left_alone
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, ForeignRun, WorkerCluster
@@ -176,13 +176,13 @@ def test_hd_111_an_unexplained_run_holds_its_place_where_work_of_its_namespace_t
 def test_hd_111_what_the_own_record_knows_of_a_place_holds_it_whatever_its_queue_is_now() -> None:
     world = a_world(setting(), clusters=("a", "b", LOCAL_CLUSTER))
     place = UserObject("Pod", NAMESPACE, "one")
-    world.machine.core.predecessors.put("a", Memory(place, PlacementKey("w", 1), 1, Known(written_revision=1)))
+    world.machine.core.predecessors.put("a", Memory(place, PlacementKey("w", 1), 1, Evidence(written_revision=1)))
     assert waits(world, HOME)
 
 
 def listed(uid: str, name: str, namespace: str = NAMESPACE) -> Memory:
     """Return what is remembered of an inventory's entry that no Workload explains."""
-    return Memory(UserObject("*", namespace, name), PlacementKey(uid, 1), 1, Known(written_revision=1))
+    return Memory(UserObject("*", namespace, name), PlacementKey(uid, 1), 1, Evidence(written_revision=1))
 
 
 @pytest.mark.parametrize(

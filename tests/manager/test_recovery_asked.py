@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.state.recovery_asked import ANY, ASKED_MAX, Asked, served_by
+from gatelift.core.state.recovery_asked import ANY, ASKED_MAX, AskedClusters, served_by
 from gatelift.core.state.recovery_values import ANNOTATION_STOP_UNEXPLAINED, Found, is_told_to_stop
 from gatelift_kube.objects.gatelift import WorkerCluster
 
@@ -16,7 +16,7 @@ def cluster(name: str, uid: str = "", **status: object) -> WorkerCluster:
 
 
 def test_hd_184_a_name_is_gone_when_its_object_is_another_one_or_none() -> None:
-    asked = Asked()
+    asked = AskedClusters()
     asked.add(cluster("a"))
     asked.add(cluster("a", "a-2"))
     assert not asked.is_gone("a", cluster("a"))
@@ -26,7 +26,7 @@ def test_hd_184_a_name_is_gone_when_its_object_is_another_one_or_none() -> None:
 
 
 def test_hd_184_who_served_it_is_told_from_all_others() -> None:
-    asked = Asked()
+    asked = AskedClusters()
     asked.add(cluster("a", clusterUid="c-1", agentLease="ns/agent"))
     asked.add(cluster("doubted", clusterUid="c-1", agentLease="ns/agent", replacedSession=2, settledSession=2))
     asked.add(cluster("silent"))
@@ -38,7 +38,7 @@ def test_hd_184_who_served_it_is_told_from_all_others() -> None:
 
 
 def test_hd_184_local_and_what_had_no_session_are_not_asked_about() -> None:
-    asked = Asked()
+    asked = AskedClusters()
     for found in (cluster("local"), cluster("new", session=0)):
         asked.add(found)
         assert not asked.gone(found)
@@ -46,7 +46,7 @@ def test_hd_184_local_and_what_had_no_session_are_not_asked_about() -> None:
 
 
 def test_hd_184_names_are_bounded_and_what_is_deleted_above_that_stands_under_one_for_all() -> None:
-    asked = Asked()
+    asked = AskedClusters()
     for number in range(ASKED_MAX + 5):
         asked.add(cluster(f"c{number}"))
     assert len(asked.by_name) == ASKED_MAX
@@ -58,7 +58,7 @@ def test_hd_184_names_are_bounded_and_what_is_deleted_above_that_stands_under_on
 
 
 def test_hd_184_the_next_leader_recalls_what_is_written() -> None:
-    asked = Asked()
+    asked = AskedClusters()
     asked.recall({"a": Found(uid="a-1", served="x"), ANY: Found(gone=True), "seen": Found(heard=True)})
     assert set(asked.by_name) == {"a", ANY}
     assert asked.is_same("a", "x")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.clusters.link_values import CounterShown
-from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
+from gatelift.core.clusters.link_values import CounterProved
+from gatelift.core.state.recovery_values import (
+    ANNOTATION_RECOVERY,
+    ANNOTATION_RESTORED,
+    SAID_CHARACTERS_MAX,
+    RecoveryStage,
+)
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from support.manager.builders import a_setting
@@ -24,7 +29,7 @@ def a_world_with_local() -> World:
 
 
 def restored(world: World, counter: int = 7) -> None:
-    world.upcall(CounterShown(cluster="b", proof=Proof.RESTORED, counter=counter, term=1))
+    world.upcall(CounterProved(cluster="b", proof=Proof.RESTORED, counter=counter, term=1))
 
 
 def written(world: World) -> str:
@@ -42,7 +47,7 @@ def test_a_finding_is_written_on_the_version_that_it_was_decided_on() -> None:
     version = world.api.objects[LOCAL]["metadata"]["resourceVersion"]
     restored(world)
     world.settle()
-    assert written(world) == Stage.HALTED
+    assert written(world) == RecoveryStage.HALTED
     (write,) = [one for one in world.history if isinstance(one, Patch) and one.ref == LOCAL]
     assert json.loads(write.body)["metadata"]["resourceVersion"] == version
 
@@ -53,7 +58,7 @@ def test_hd_244_a_persons_word_that_it_was_restored_is_taken_off_by_the_write_th
     text = "jane " * SAID_CHARACTERS_MAX
     world.api.edit(LOCAL, lambda one: one["metadata"].update(annotations={ANNOTATION_RESTORED: text}))
     world.settle()
-    assert written(world) == Stage.HALTED
+    assert written(world) == RecoveryStage.HALTED
     (write,) = [one for one in world.history if isinstance(one, Patch) and one.ref == LOCAL]
     annotations = json.loads(write.body)["metadata"]["annotations"]
     assert annotations[ANNOTATION_RESTORED] is None
@@ -93,7 +98,7 @@ def test_a_finding_is_written_again_when_the_watch_has_told_what_was_in_its_way(
     assert (written(world), asked(world)) == ("", 1), "it waits for the watch"
     world.watch_late = False
     world.settle()
-    assert (written(world), asked(world)) == (Stage.HALTED, 2)
+    assert (written(world), asked(world)) == (RecoveryStage.HALTED, 2)
 
 
 def test_where_the_watch_stands_still_it_is_read_and_asked_again() -> None:
@@ -102,7 +107,7 @@ def test_where_the_watch_stands_still_it_is_read_and_asked_again() -> None:
     world.api.edit(LOCAL, lambda one: one["status"].update(lastSeen="2026-01-01T00:00:00Z"))
     restored(world)
     world.advance(5.0)
-    assert (written(world), asked(world)) == (Stage.HALTED, 2)
+    assert (written(world), asked(world)) == (RecoveryStage.HALTED, 2)
 
 
 def test_a_finding_that_is_refused_is_asked_again_after_a_growing_pause() -> None:
@@ -117,4 +122,4 @@ def test_a_finding_that_is_refused_is_asked_again_after_a_growing_pause() -> Non
     assert 2 <= asked(world) <= 6
     world.fail = None
     world.advance(60.0)
-    assert written(world) == Stage.HALTED
+    assert written(world) == RecoveryStage.HALTED

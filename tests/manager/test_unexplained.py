@@ -12,7 +12,7 @@ from gatelift.core.clusters.unheard import NOTHING_UNDECIDED
 from gatelift.core.dispatching import endings, unexplained
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.gone import Known
+from gatelift.core.records.gone import Evidence
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
 from gatelift_kube.values.resources import ObjectKey
@@ -50,7 +50,9 @@ def a_core(view: ClusterView | None, *attempts: Attempt, remembered: tuple[int, 
         core.placements.put("a", attempt.uid, "team")
     for number, session in enumerate(remembered):
         place = UserObject(kind="Pod", namespace="team", name=f"gone-{number}")
-        core.predecessors.put("a", Memory(place, PlacementKey(f"gone-{number}", 1), session, Known(written_revision=1)))
+        core.predecessors.put(
+            "a", Memory(place, PlacementKey(f"gone-{number}", 1), session, Evidence(written_revision=1))
+        )
     core.sessions.resync("a", 5)
     return core
 

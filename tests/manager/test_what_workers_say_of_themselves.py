@@ -105,7 +105,7 @@ def test_is_10_a_capacity_is_looked_through_when_it_is_written_and_not_each_time
     looked_through: list[Capacity] = []
     look_through = informing.shown
 
-    def counted(said: Capacity) -> informing.Shown:
+    def counted(said: Capacity) -> informing.ShownCapacity:
         looked_through.append(said)
         return look_through(said)
 

@@ -31,8 +31,8 @@ from gatelift.core.state.recovery_values import (
     EPOCHS_MAX,
     Finding,
     Found,
+    RecoverWord,
     Told,
-    Word,
     is_fenced,
     told,
     word,
@@ -65,7 +65,7 @@ class Situation:
 
     clusters: tuple[WorkerCluster, ...]
     told: Told
-    word: Word | None
+    word: RecoverWord | None
 
     @property
     def finding(self) -> Finding | None:
@@ -231,7 +231,7 @@ async def _go_on(client: Client) -> None:
         say("No sign of a restore that is not over: there is nothing to go on with.")
         return
     if not found.said:
-        said = Word(since=finding.since, epochs=await _epochs(client), who=await who_am_i(client))
+        said = RecoverWord(since=finding.since, epochs=await _epochs(client), who=await who_am_i(client))
         await _annotate(client, LOCAL_CLUSTER, ANNOTATION_RECOVER, msgspec.json.encode(said).decode())
         say(f"epochs are raised to {said.epochs}, says {said.who}; whoever leads next raises term and counter")
     await _follow(client, finding)

@@ -36,7 +36,7 @@ from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.records.ledger import Ledger
+from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import out_of_sight, predecessors, showing
@@ -82,7 +82,7 @@ class Machine:
 
     def __init__(self, settings: CoreSettings, links: LinksPort, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
-        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=engine))
+        self.core = Core(settings=settings, links=links, ids=ids, ledger=AttemptLedger(engine=engine))
         self._beginning = Beginning()
         self._to_rebuild: deque[ObjectKey] | None = None
         self._words = CatchingUp(self._pass_on)

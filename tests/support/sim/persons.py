@@ -21,8 +21,8 @@ from gatelift.core.state.recovery_values import (
     ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,
     Finding,
+    RecoverWord,
     Told,
-    Word,
     told,
     word,
 )
@@ -139,7 +139,7 @@ def _go_on(world: SimWorld, finding: Finding) -> None:
     every = [msgspec.convert(each, Workload, strict=False) for each in world.home.all(WORKLOAD)]
     highest = max((max(epochs.annotated(each), epochs.used(each)) for each in every), default=0)
     world.time.say("person", f"goes on after the finding of {finding.since}, epochs above {highest}")
-    said = Word(since=finding.since, epochs=highest + EPOCHS_ABOVE, who="a person")
+    said = RecoverWord(since=finding.since, epochs=highest + EPOCHS_ABOVE, who="a person")
     world.truth.recovered(said.epochs)
     _annotate(world, "local", ANNOTATION_RECOVER, msgspec.json.encode(said).decode())
 

@@ -38,7 +38,7 @@ SHOWN_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCapacity:
     """A worker's capacity as its status can say it; `left_out` tells what it cannot, "" for nothing."""
 
     capacity: tuple[FlavorCapacity, ...] = ()
@@ -52,12 +52,12 @@ class StatedCapacity:
     said: Capacity
 
     @cached_property
-    def shown(self) -> Shown:
+    def shown(self) -> ShownCapacity:
         """As its status can say it; looked through when it is written, once (IS-10)."""
         return shown(self.said)
 
 
-def shown(said: Capacity) -> Shown:
+def shown(said: Capacity) -> ShownCapacity:
     """Return what can be written of what a worker says."""
     kept: dict[tuple[str, str], FlavorCapacity] = {}
     first, left_out, size = "", 0, 0
@@ -78,7 +78,7 @@ def shown(said: Capacity) -> Shown:
         else:
             kept[one.flavor, one.resource], size = _in_quantities(one), size + weight
     text = f"{left_out} of {len(said.entries)} entries of its capacity are left out: {first}" if left_out else ""
-    return Shown(tuple(kept.values()), text)
+    return ShownCapacity(tuple(kept.values()), text)
 
 
 def _in_quantities(one: FlavorCapacity) -> FlavorCapacity:

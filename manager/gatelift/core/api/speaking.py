@@ -33,7 +33,7 @@ class TurnedAway:
     ticket: str = ""
 
 
-class Door:
+class AgentDoor:
     """Lets agents of one cluster in. `made` returns a ticket that nobody ever had, of any process or term."""
 
     def __init__(self, made: Callable[[], str]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 
+from gatelift.core.api.lines import take_first
 from gatelift_kube.values.resources import ObjectRef
 
 
@@ -20,10 +20,7 @@ class Unsent:
 
     def next(self, count: int = 1) -> list[ObjectRef]:
         """Take the first objects that wait for a turn."""
-        taken = list(itertools.islice(self._refs, count))
-        for ref in taken:
-            del self._refs[ref]
-        return taken
+        return take_first(self._refs, count)
 
     def __contains__(self, ref: ObjectRef) -> bool:
         """Say whether an object waits for a turn."""

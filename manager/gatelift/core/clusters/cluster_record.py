@@ -19,7 +19,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api import informing
 from gatelift.core.api.commands import Note
-from gatelift.core.api.speaking import Door, TurnedAway
+from gatelift.core.api.speaking import AgentDoor, TurnedAway
 from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
 from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import HigherTermRead, Vouching
@@ -52,7 +52,7 @@ class ClusterRecord:
         self.held = True
         """Nothing is written for now, since this process may not."""
         self.grants = LongGrants(session)
-        self.door = Door(lambda: f"{session.instance}/{leading.ids.take()}")
+        self.door = AgentDoor(lambda: f"{session.instance}/{leading.ids.take()}")
         self.greeting: wire.GreetingReceived | None = None
         self.renewal: wire.LeaseRenewed | None = None
         self.lost_session: int | None = None

@@ -29,7 +29,7 @@ from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class FencedWord:
     """Nothing of a session up to `through` runs any more, says `who`; 0 is no session, or no number.
 
     `after`: the finding of a restore that was known to them, "" for none. What such a word says is said anew, whatever
@@ -41,26 +41,26 @@ class Word:
     after: str = ""
 
 
-def said(found: WorkerCluster) -> Word | None:
+def said(found: WorkerCluster) -> FencedWord | None:
     """Return the word that waits for an answer."""
     if ANNOTATION_FENCED_THROUGH not in found.metadata.annotations:
         return None
-    return Word(through=fence_wanted(found), who=fence_author(found), after=fence_finding(found))
+    return FencedWord(through=fence_wanted(found), who=fence_author(found), after=fence_finding(found))
 
 
-def counts(found: WorkerCluster, word: Word, *, shown_lost: bool) -> bool:
+def counts(found: WorkerCluster, word: FencedWord, *, shown_lost: bool) -> bool:
     """Say whether a word is to be written: about the session that the status names, lost, and not said before."""
     return not _is_written(found, word) and not refusal(found, word, shown_lost=shown_lost)
 
 
-def _is_written(found: WorkerCluster, word: Word) -> bool:
+def _is_written(found: WorkerCluster, word: FencedWord) -> bool:
     """Say whether the status says that already, and after the same finding: of a later one it is said anew."""
     status = found.status
     anew = word.after and (word.after != status.fenced_after or word.through > status.fenced_after_through)
     return 0 < word.through <= status.fenced_through_session and not anew
 
 
-def refusal(found: WorkerCluster, word: Word, *, shown_lost: bool) -> str:
+def refusal(found: WorkerCluster, word: FencedWord, *, shown_lost: bool) -> str:
     """Return why a word does not count, "" if it does or did."""
     name, session = found.metadata.name, found.status.session
     again = f"look at what runs there, then say it again: gatelift cluster fenced {name}"

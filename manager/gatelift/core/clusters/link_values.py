@@ -179,7 +179,7 @@ class PlacementsInventoried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CounterShown:
+class CounterProved:
     """An agent greets, whatever comes of it: what the counter proves that it brings back, and the term it has seen."""
 
     cluster: str
@@ -252,7 +252,7 @@ Upcall = (
     | ClusterChanged
     | FencedByPerson
     | HigherTermRead
-    | CounterShown
+    | CounterProved
 )
 
 

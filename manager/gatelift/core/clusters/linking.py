@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gatelift.core.api.commands import Command
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
-from gatelift.core.clusters.link_values import CounterShown, Upcall, WriteIds
+from gatelift.core.clusters.link_values import CounterProved, Upcall, WriteIds
 from gatelift_wire.sessions import session as wire
 
 
@@ -34,10 +34,10 @@ class Leading:
     record_revision: int = 0
     counter: Counter = field(default_factory=Counter)
 
-    def shown(self, cluster: str, output: wire.CounterShown) -> CounterShown:
+    def shown(self, cluster: str, output: wire.CounterShown) -> CounterProved:
         """Judge the counter that an agent of `cluster` brings back."""
         proof = self.counter.judge(cluster, output.sealed)
-        return CounterShown(cluster=cluster, proof=proof, counter=output.sealed.counter, term=output.term)
+        return CounterProved(cluster=cluster, proof=proof, counter=output.sealed.counter, term=output.term)
 
     def valid(self, now: float) -> bool:
         """Say whether this process may command: it leads and its own Lease is valid."""

@@ -16,7 +16,7 @@ from gatelift.core.conclusions.reports import Claim
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
-from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained
+from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained
 from gatelift.core.state import few_lines, predecessors
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift.core.told import mirror
@@ -216,8 +216,8 @@ def _latest(core: Core, upcall: PlacementsInventoried) -> int:
     return view.session if view is not None else upcall.session
 
 
-def _known(attempt: Attempt) -> Known:
-    return Known(
+def _known(attempt: Attempt) -> Evidence:
+    return Evidence(
         written_revision=attempt.written_revision,
         commit_session=attempt.commit_session,
         commit_sequence=attempt.commit_sequence,

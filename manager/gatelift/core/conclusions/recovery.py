@@ -18,7 +18,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
+from gatelift.core.clusters.link_values import CounterProved, PlacementsInventoried
 from gatelift.core.clusters.link_writes import latest
 from gatelift.core.conclusions import raising, recovery_texts
 from gatelift.core.conclusions.raising import LOOK
@@ -26,7 +26,7 @@ from gatelift.core.dispatching import placing
 from gatelift.core.records import epochs
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import DOUBTS, Core, Decided
-from gatelift.core.state.recovery_asked import Known, served_by, without
+from gatelift.core.state.recovery_asked import AskedCluster, served_by, without
 from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVERY,
     ANNOTATION_RESTORED,
@@ -35,7 +35,7 @@ from gatelift.core.state.recovery_values import (
     COUNTER_JUMP,
     Finding,
     Found,
-    Stage,
+    RecoveryStage,
     Told,
     believed,
     is_told_to_stop,
@@ -59,7 +59,7 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state = core.caution.recovery
     state.begin_term(warm=warm, counter=counter, began=core.wall.text(core.now))
     _is_told(core)
-    if state.stage is Stage.WAITING:
+    if state.stage is RecoveryStage.WAITING:
         _begin(core)  # it may have been said after the Lease was found free
     if not state.awaited:
         state.warm_up()
@@ -95,7 +95,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
     _is_told(core)
     for gone_name in [each for each in state.without.names if state.is_gone(each) and state.is_fenced_gone(each)]:
         heard(core, gone_name)
-    if before is Stage.HALTED and state.stage is Stage.WAITING:
+    if before is RecoveryStage.HALTED and state.stage is RecoveryStage.WAITING:
         _begin(core)
     elif read is not None and _is_outdone(core, read.finding):
         core.step_down("a later term was shown since: whoever leads next raises its own above that")
@@ -134,16 +134,19 @@ def gone(core: Core, last: object) -> None:
     core.agenda.mark(LOOK)
 
 
-def shown(core: Core, upcall: CounterShown) -> None:
+def shown(core: Core, upcall: CounterProved) -> None:
     """Take what a greeting proves of our record."""
     state = core.caution.recovery
-    unverified = upcall.proof in {Proof.UNVERIFIED, Proof.FORMER} and state.stage in {Stage.DONE, Stage.HALTED}
+    unverified = upcall.proof in {Proof.UNVERIFIED, Proof.FORMER} and state.stage in {
+        RecoveryStage.DONE,
+        RecoveryStage.HALTED,
+    }
     if core.caution.doubt_seal(upcall.cluster, doubted=unverified) and unverified:
         text = texts.seal_unverified(upcall.cluster)
         core.note(text, warning=True, cluster=upcall.cluster)
         _tell(core, upcall.cluster, texts.SEAL_UNVERIFIED, text)
     counter, term = min(upcall.counter, COUNTER_FOUND_MAX), believed(upcall.term)
-    later = upcall.proof is Proof.FORMER and term > core.term and state.stage is Stage.WAITING
+    later = upcall.proof is Proof.FORMER and term > core.term and state.stage is RecoveryStage.WAITING
     if upcall.proof is not Proof.RESTORED and not later:
         return
     finding, why = state.finding, texts.restored(upcall.cluster)
@@ -210,7 +213,7 @@ def _is_outdone(core: Core, written: Finding | None) -> bool:
     As after one more restore while it waits: an agent that has seen that term serves nobody of ours, so that it is
     never heard.
     """
-    waits = core.term > 0 and core.caution.recovery.stage is Stage.WAITING
+    waits = core.term > 0 and core.caution.recovery.stage is RecoveryStage.WAITING
     return waits and written is not None and written.term >= core.term
 
 
@@ -252,9 +255,9 @@ def _settle(core: Core) -> None:
     if core.stepped_down:
         return
     state.vouch({name for name in state.unvouched if not state.is_gone(name) and _answers(core, name)})
-    if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
+    if state.stage is RecoveryStage.WAITING and not state.awaited and core.rebuilt:
         raising.begin(core)
-    if state.stage is Stage.RAISING and not state.to_raise:
+    if state.stage is RecoveryStage.RAISING and not state.to_raise:
         state.end()
     if state.finding is None and not state.awaited:
         state.warm_up()
@@ -284,14 +287,14 @@ def _is_written(core: Core) -> bool:
 def _why(core: Core) -> str:
     """Return why nothing is placed, "" when nothing speaks against it."""
     state = core.caution.recovery
-    if state.stage is Stage.HALTED and state.finding is not None:
+    if state.stage is RecoveryStage.HALTED and state.finding is not None:
         return state.finding.why
-    if state.stage is Stage.WAITING:
+    if state.stage is RecoveryStage.WAITING:
         unlisted = sorted(state.awaited - state.unvouched - state.unproven)
         missing = [name for name in unlisted if state.is_gone(name)]
         named = [name for name in unlisted if name not in missing]
         return recovery_texts.waits(named, sorted(state.unvouched), sorted(state.unproven), missing)
-    if state.stage is Stage.RAISING:
+    if state.stage is RecoveryStage.RAISING:
         left = len(raising.left(core))
         return texts.recovery_raises(left) if left else ""
     return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
@@ -353,7 +356,7 @@ def _found(core: Core) -> dict[str, Found]:
         ahead, unexplained = len(core.caution.named_by(name)), len(state.unexplained.get(name, ()))
         if every or ahead or unexplained:
             listed, unproven = state.listed.get(name), name in state.unproven
-            known = state.asked.by_name.get(name, Known("", "")) if every else Known("", "")
+            known = state.asked.by_name.get(name, AskedCluster("", "")) if every else AskedCluster("", "")
             found[name] = Found(
                 heard=listed is not None and not unproven,
                 listed=listed or 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
-    CounterShown,
+    CounterProved,
     FencedByPerson,
     HigherTermRead,
     LinkBroken,
@@ -38,7 +38,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
-        case CounterShown():
+        case CounterProved():
             recovery.shown(core, upcall)
         case LinkBroken():
             core.sessions.broken(upcall.cluster, upcall.session)

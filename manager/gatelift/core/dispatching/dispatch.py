@@ -38,7 +38,7 @@ LOOKS_DOUBLED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Requirements:
     """What a workload asks of a cluster."""
 
     kind: str
@@ -56,10 +56,10 @@ class Wanted:
         return sums
 
 
-def wanted(workload: Workload, owner: Owner, attempt: Attempt) -> Wanted:
+def wanted(workload: Workload, owner: Owner, attempt: Attempt) -> Requirements:
     """Return what the workload asks of a cluster, from its admission and its owner's annotations."""
     marks = owner.object.metadata.annotations
-    return Wanted(
+    return Requirements(
         kind=owner.kind.name,
         namespace=workload.metadata.namespace,
         pod_sets=pod_set_requests(attempt, workload),
@@ -87,7 +87,7 @@ def pod_set_requests(attempt: Attempt, workload: Workload) -> tuple[PodSetReques
     )
 
 
-def unfit(view: ClusterView | None, want: Wanted) -> str:
+def unfit(view: ClusterView | None, want: Requirements) -> str:
     """Return why a cluster cannot be asked at all, "" when it can; what only a bid can tell is not asked here."""
     if view is None:
         return "no WorkerCluster of that name"
@@ -121,7 +121,7 @@ def _selects(selector: str, view: ClusterView) -> bool:
         return False
 
 
-def _too_small(view: ClusterView, want: Wanted) -> str:
+def _too_small(view: ClusterView, want: Requirements) -> str:
     for name, amount in sorted(want.totals().items()):
         room = view.capacity.get(name)
         if room is not None and room.nominal < amount:
@@ -130,7 +130,7 @@ def _too_small(view: ClusterView, want: Wanted) -> str:
     return ""
 
 
-class Rank(NamedTuple):
+class ClusterRank(NamedTuple):
     """The sort key of a cluster: fits without preemption, ends of this workload, free share, weight, failures, load."""
 
     full: bool
@@ -142,7 +142,7 @@ class Rank(NamedTuple):
     name: str
 
 
-def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0, ended: int = 0) -> Rank:
+def rank(view: ClusterView, want: Requirements, failures: float, load: int = 0, ended: int = 0) -> ClusterRank:
     """Return how well a cluster suits a workload, the best one sorts first.
 
     `load` counts what is there already, and what was asked and is not made yet: capacity is reported late, and not at
@@ -156,7 +156,7 @@ def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0, ended:
         fits = fits and room.largest_fit >= amount
         if room.nominal > 0:
             free = min(free, max(0, room.nominal - room.used) / room.nominal)
-    return Rank(not fits, ended, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
+    return ClusterRank(not fits, ended, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
 
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
@@ -165,7 +165,7 @@ def room_at(core: Core, view: ClusterView, now: float) -> int:
     return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
-def candidates(case: Case, owner: Owner) -> tuple[list[Rank], bool]:
+def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], bool]:
     """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
 
     Why each of the others is not among them is kept in `attempt.why_not`. Where nobody else is left, those are asked in
@@ -175,8 +175,8 @@ def candidates(case: Case, owner: Owner) -> tuple[list[Rank], bool]:
     want = wanted(case.known, owner, attempt)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     goal = targets.targets(core, checks)
-    ranked: list[Rank] = []
-    shut: list[Rank] = []
+    ranked: list[ClusterRank] = []
+    shut: list[ClusterRank] = []
     short = False
     if goal.problem:
         attempt.not_used(goal.check, goal.problem)
@@ -194,7 +194,7 @@ def candidates(case: Case, owner: Owner) -> tuple[list[Rank], bool]:
     return sorted(ranked) or ([] if short else sorted(shut)), short
 
 
-def _why_not(core: Core, attempt: Attempt, want: Wanted, name: str, now: float) -> tuple[str, bool]:
+def _why_not(core: Core, attempt: Attempt, want: Requirements, name: str, now: float) -> tuple[str, bool]:
     """Return why a cluster is not asked, "" when it is; and whether only its agent can say what is so there."""
     why = unfit(core.view(name), want)
     if why and why != closed(want.namespace):

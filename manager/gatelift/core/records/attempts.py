@@ -45,7 +45,7 @@ class Outcome:
     """For how long what failed can be looked at there; it is in `message` as well."""
 
 
-class Asked(NamedTuple):
+class AskedReservation(NamedTuple):
     """A reservation that was asked to be written."""
 
     epoch: int
@@ -78,7 +78,7 @@ class Attempt:
     reserved_for: tuple[PodSet, ...] | None = None
     reserved_at: float = 0.0
     asked_on: str = ""  # the version on which its reservations were last asked to be written
-    asked_for: tuple[Asked, ...] = ()
+    asked_for: tuple[AskedReservation, ...] = ()
     round: OfferRound | None = None
     written_revision: int = 0
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
@@ -321,7 +321,7 @@ class Attempt:
         if self.asked_on != version:
             self.asked_on, self.asked_for = version, ()
         if self.reserve is not None:
-            self.asked_for = (*self.asked_for[1 - ASKED_MAX :], Asked(self.epoch, self.reserve.admission))
+            self.asked_for = (*self.asked_for[1 - ASKED_MAX :], AskedReservation(self.epoch, self.reserve.admission))
 
     def has_asked(self, version: str, epoch: int, admission: Admission | None) -> bool:
         """Say whether just this was asked to be written on that version."""

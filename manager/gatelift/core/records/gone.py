@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Evidence:
     """What the manager knows of a placement that an inventory does not list."""
 
     written_revision: int
@@ -38,12 +38,12 @@ class Inventory:
     unheard: bool = False
 
 
-def is_unexplained(known: Known, inventory: Inventory) -> bool:
+def is_unexplained(known: Evidence, inventory: Inventory) -> bool:
     """Say whether nothing that this cluster does not list of the placement proves anything: only a person can say."""
     return inventory.unproven and known.heard_session <= inventory.unproven_through
 
 
-def is_gone(known: Known, inventory: Inventory) -> bool:
+def is_gone(known: Evidence, inventory: Inventory) -> bool:
     """Say whether absence from `inventory` proves that nothing of the placement exists or can still start.
 
     A commit of an earlier session cannot be accepted any more (R6), unless the session was resumed; sequences go on

@@ -28,7 +28,7 @@ class Charge:
 
 
 @dataclass(slots=True)
-class Ledger:
+class AttemptLedger:
     """The books. `engine` counts; here is when and why."""
 
     engine: Engine = field(default_factory=Engine)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
+
+from gatelift.core.api.lines import take_first
 
 
 @dataclass(slots=True)
@@ -19,10 +20,7 @@ class ClusterWaiters:
 
     def next_for_room(self) -> str | None:
         """Take whoever has waited longest for room."""
-        uid = next(iter(self._for_room), None)
-        if uid is not None:
-            del self._for_room[uid]
-        return uid
+        return next(iter(take_first(self._for_room, 1)), None)
 
     def waits_for_room(self, uid: str) -> bool:
         """Say whether an attempt waits for room."""
@@ -42,10 +40,7 @@ class ClusterWaiters:
 
     def next_for_any(self, count: int) -> list[str]:
         """Take so many of those that no cluster could take."""
-        taken = list(itertools.islice(self._for_any, count))
-        for uid in taken:
-            del self._for_any[uid]
-        return taken
+        return take_first(self._for_any, count)
 
     def forget(self, uid: str) -> None:
         """Keep nothing of an attempt."""

@@ -22,11 +22,11 @@ from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, Wri
 from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, Owner, key_of
-from gatelift.core.records.ledger import Ledger
+from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_waiters import ClusterWaiters
 from gatelift.core.state.creations import Creations
-from gatelift.core.state.dispatch_values import Failures
+from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.fenced import FencedPlacements
 from gatelift.core.state.not_ready import NotReady
@@ -90,13 +90,13 @@ class Core:
     settings: CoreSettings
     links: LinksPort
     ids: WriteIds
-    ledger: Ledger
+    ledger: AttemptLedger
     knowledge: Knowledge = field(default_factory=Knowledge)
     agenda: Agenda = field(default_factory=Agenda)
     inflight: InFlight = field(default_factory=InFlight)
     resting: Resting = field(default_factory=Resting)
     wall: Wall = field(default_factory=Wall)
-    failures: Failures = field(default_factory=Failures)
+    failures: DispatchFailures = field(default_factory=DispatchFailures)
     open_offers: OpenOffers = field(default_factory=OpenOffers)
     predecessors: Predecessors = field(default_factory=Predecessors)
     out_of_sight: OutOfSight = field(default_factory=OutOfSight)

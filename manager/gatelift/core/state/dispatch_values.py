@@ -39,7 +39,7 @@ ENDED_MAX = 50_000
 
 
 @dataclass(slots=True)
-class Failures:
+class DispatchFailures:
     """What failed where, fading with time."""
 
     half_life: float = 300.0

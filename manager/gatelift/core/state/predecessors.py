@@ -20,7 +20,7 @@ from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records import given
-from gatelift.core.records.gone import Inventory, Known, is_gone
+from gatelift.core.records.gone import Evidence, Inventory, is_gone
 from gatelift.core.state import few_lines
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
@@ -49,7 +49,7 @@ class Memory:
     place: UserObject
     key: PlacementKey
     session: int
-    known: Known
+    known: Evidence
     given: bool = False
     """Its cluster names it with our own mark: it was placed there, whatever settings say now (decision 36)."""
     queue: str = ""
@@ -214,9 +214,9 @@ def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None,
     """Remember a placement whose Workload is gone though nobody said that nothing of it runs."""
     view = core.links.state(cluster)
     session = max(view.session if view is not None else 0, attempt.heard_session if attempt is not None else 0)
-    facts = Known(written_revision=core.record_revision)
+    facts = Evidence(written_revision=core.record_revision)
     if attempt is not None:
-        facts = Known(
+        facts = Evidence(
             written_revision=attempt.written_revision,
             commit_session=attempt.commit_session,
             commit_sequence=attempt.commit_sequence,
@@ -234,7 +234,7 @@ def left_alone(core: Core, cluster: str, entry: InventoryEntry) -> None:
     With the mark with which we gave it to that cluster it is not only the cluster's word (decision 36).
     """
     view = core.links.state(cluster)
-    facts = Known(written_revision=core.record_revision)
+    facts = Evidence(written_revision=core.record_revision)
     ours = given.is_ours(core.links.given(cluster, entry.key, entry.namespace, entry.name), entry.given)
     place = _of_any_kind(entry.namespace, entry.name)
     memory = Memory(place, entry.key, view.session if view is not None else 0, facts, ours)
@@ -257,7 +257,7 @@ def adopt(core: Core, cluster: str) -> None:
         key = PlacementKey(said.workload_uid, said.epoch)
         if (cluster, key) not in core.predecessors.ended:
             place = UserObject(said.kind, said.namespace, said.name)
-            facts = Known(written_revision=core.record_revision)
+            facts = Evidence(written_revision=core.record_revision)
             memory = Memory(place, key, said.session, facts, said.given, said.cluster_queue)
             if core.predecessors.put(cluster, memory):
                 core.placements.note(cluster)

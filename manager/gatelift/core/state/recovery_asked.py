@@ -59,7 +59,7 @@ def served_by(cluster_uid: str, agent_lease: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AskedCluster:
     """The object that a name had when it was first asked about, by UID; and who served it, "" for who is in doubt."""
 
     uid: str
@@ -67,21 +67,21 @@ class Known:
 
 
 @dataclass(slots=True)
-class Asked:
+class AskedClusters:
     """The names of one finding."""
 
-    by_name: dict[str, Known] = field(default_factory=dict)
+    by_name: dict[str, AskedCluster] = field(default_factory=dict)
 
     def recall(self, told: Mapping[str, Found]) -> None:
         """Take what an earlier leader has written."""
-        self.by_name = {name: Known(one.uid, one.served) for name, one in told.items() if one.uid or name == ANY}
+        self.by_name = {name: AskedCluster(one.uid, one.served) for name, one in told.items() if one.uid or name == ANY}
 
     def add(self, found: WorkerCluster) -> None:
         """Ask about a cluster that the record knows; what was known of the name before stays."""
         name, status = found.metadata.name, found.status
         if name != LOCAL_CLUSTER and status.session and len(self.by_name) < ASKED_MAX:
             served = "" if latest_doubt(status) else served_by(status.cluster_uid, status.agent_lease)
-            self.by_name.setdefault(name, Known(found.metadata.uid, served))
+            self.by_name.setdefault(name, AskedCluster(found.metadata.uid, served))
 
     def gone(self, found: WorkerCluster) -> str:
         """Take that a WorkerCluster is deleted; return the name that is asked about for it, "" for none."""
@@ -91,7 +91,7 @@ class Asked:
             return name
         if name == LOCAL_CLUSTER or not found.status.session:
             return ""
-        self.by_name[ANY] = Known("", "")
+        self.by_name[ANY] = AskedCluster("", "")
         return ANY
 
     def is_gone(self, name: str, found: WorkerCluster | None) -> bool:

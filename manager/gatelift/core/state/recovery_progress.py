@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.state.recovery_asked import Asked, Without
-from gatelift.core.state.recovery_values import Finding, Stage, Told, Word, is_fenced
+from gatelift.core.state.recovery_asked import AskedClusters, Without
+from gatelift.core.state.recovery_values import Finding, RecoverWord, RecoveryStage, Told, is_fenced
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import PlacementKey
@@ -31,14 +31,14 @@ class Recovery:
 
     clusters: dict[str, WorkerCluster] = field(default_factory=dict)
     finding: Finding | None = None
-    word: Word | None = None
+    word: RecoverWord | None = None
     cold: bool = False
     settled: bool = False
     """Whether our own Lease says, by our last word, that who follows need not wait."""
     began: str = ""
     """When the term began, for people."""
     awaited: set[str] = field(default_factory=set)
-    asked: Asked = field(default_factory=Asked)
+    asked: AskedClusters = field(default_factory=AskedClusters)
     without: Without = field(default_factory=lambda: Without(""))
     """What persons have said of clusters whose WorkerClusters are gone."""
     unvouched: set[str] = field(default_factory=set)
@@ -92,7 +92,7 @@ class Recovery:
         self.finding = told.finding
         self.asked.recall(told.clusters)
 
-    def said(self, word: Word | None, without: Without) -> None:
+    def said(self, word: RecoverWord | None, without: Without) -> None:
         """Take what persons have written."""
         self.word, self.without = word, without
 
@@ -128,7 +128,7 @@ class Recovery:
     def end(self) -> None:
         """Take that all epochs are raised: the finding is answered."""
         self.finding, self.raising = None, False
-        self.asked = Asked()
+        self.asked = AskedClusters()
 
     # --- who is waited for --------------------------------------------------------------------------------------
 
@@ -241,10 +241,10 @@ class Recovery:
         return self.finding is not None and self.without.since == self.finding.since and name in self.without.names
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> RecoveryStage:
         """How far it has come."""
         if self.finding is None:
-            return Stage.DONE
+            return RecoveryStage.DONE
         if self.word is None or self.word.since != self.finding.since:
-            return Stage.HALTED
-        return Stage.RAISING if self.raising else Stage.WAITING
+            return RecoveryStage.HALTED
+        return RecoveryStage.RAISING if self.raising else RecoveryStage.WAITING

@@ -20,7 +20,7 @@ from gatelift_kube.values.unreadable import UNREADABLE
 ANNOTATION_RECOVERY = "gatelift.dev/recovery"
 """On `local`, the manager's: what it found, and how far the recovery has come (`Told`)."""
 ANNOTATION_RECOVER = "gatelift.dev/recover"
-"""On `local`, a person's: go on after the finding that it names (`Word`)."""
+"""On `local`, a person's: go on after the finding that it names (`RecoverWord`)."""
 ANNOTATION_STOP_UNEXPLAINED = "gatelift.dev/stop-unexplained"
 """On any WorkerCluster, a person's: the session in which it listed what no record explains, and what is to stop."""
 ANNOTATION_RESTORED = "gatelift.dev/restored"
@@ -45,7 +45,7 @@ COUNTED_SINCE = COUNTER_JUMP // 2
 thirty years of renewals above, and what came after begins at the jump."""
 
 
-class Stage(enum.StrEnum):
+class RecoveryStage(enum.StrEnum):
     """How far a recovery has come."""
 
     HALTED = "halted"
@@ -89,12 +89,12 @@ class Found(msgspec.Struct, frozen=True, omit_defaults=True):
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     """The manager's annotation."""
 
-    stage: Stage = Stage.DONE
+    stage: RecoveryStage = RecoveryStage.DONE
     finding: Finding | None = None
     clusters: dict[str, Found] = {}
 
 
-class Word(msgspec.Struct, frozen=True):
+class RecoverWord(msgspec.Struct, frozen=True):
     """A person's annotation: go on after the finding of `since`, with all epochs at `epochs` or above."""
 
     since: str
@@ -125,13 +125,13 @@ def believed(term: int) -> int:
     return term if 0 < term <= TERM_BELIEVED_MAX else 0
 
 
-def word(found: WorkerCluster) -> Word | None:
+def word(found: WorkerCluster) -> RecoverWord | None:
     """Return what a person wrote; None for nothing, or for what is no such word."""
     text = found.metadata.annotations.get(ANNOTATION_RECOVER, "")
     if not text or len(text) > TEXT_BYTES_MAX:
         return None
     try:
-        read = msgspec.json.decode(text, type=Word)
+        read = msgspec.json.decode(text, type=RecoverWord)
     except UNREADABLE:
         return None
     return read if 0 < read.epochs <= EPOCHS_MAX else None

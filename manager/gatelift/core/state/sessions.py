@@ -5,8 +5,6 @@ Only this module writes it. Neighbours: `core` (owns it), `blobs` (templates on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gatelift.core.state import blobs
@@ -55,11 +53,6 @@ class Sessions:
         """Return the session of a cluster's last resync, None where there was none."""
         return self._resynced.get(cluster)
 
-    def clusters(self) -> AbstractSet[str]:
-        """Return the clusters of which anything is kept."""
-        of_sessions = {name for name, _ in (*self._blobs, *self._strays)}
-        return self._heard_since.keys() | self._resynced.keys() | self._owed.keys() | of_sessions
-
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster."""
         self._resynced.pop(cluster, None)
@@ -104,10 +97,6 @@ class Sessions:
         if len(owed) >= OWED_MAX:
             del owed[next(iter(owed))]
         owed[key] = message
-
-    def owed(self, cluster: str) -> Mapping[PlacementKey, Message]:
-        """Return what is owed to a cluster."""
-        return self._owed.get(cluster, {})
 
     def take_owed(self, cluster: str) -> dict[PlacementKey, Message]:
         """Return what is owed to a cluster, which then is not any more."""

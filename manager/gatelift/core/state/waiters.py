@@ -42,7 +42,3 @@ class Waiters(Generic[SubjectT, WaiterT]):
         """Let somebody wait for nothing any more."""
         for subject in list(self._by_subject):
             self.leave(subject, waiter)
-
-    def subjects(self) -> Collection[SubjectT]:
-        """Return for what anybody waits."""
-        return self._by_subject.keys()
