@@ -214,8 +214,14 @@ class Machine:
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
         core = self.core
-        changed, to_tell = core.placements.take_changed(), core.caution.take_to_tell()
-        for cluster in sorted(changed | to_tell) if changed or to_tell else ():
+        if core.placements.changed or core.caution.to_tell:  # rarely, at one event of many
+            self._count(core.placements.take_changed() | core.caution.take_to_tell())
+        for cluster, namespaces in core.placements.namespaces_told():
+            core.links.placed_in(cluster, namespaces)
+
+    def _count(self, clusters: set[str]) -> None:
+        core = self.core
+        for cluster in sorted(clusters):
             placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
             placements = len(placed) + core.predecessors.count(cluster)
             counts = PlaceCounts(
@@ -227,8 +233,6 @@ class Machine:
             )
             core.links.place_counts(cluster, counts)
             core.tidy(cluster)
-        for cluster, namespaces in core.placements.namespaces_told():
-            core.links.placed_in(cluster, namespaces)
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.

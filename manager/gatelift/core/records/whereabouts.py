@@ -45,8 +45,6 @@ class Whereabouts:
 
     def take_changed(self) -> list[str]:
         """Return, once, the clusters whose set is another one."""
-        if not self.changed:
-            return []
         changed, self.changed = sorted(self.changed), set()
         return changed
 

@@ -76,8 +76,6 @@ class Caution:
 
     def take_to_tell(self) -> set[str]:
         """Return, once, the clusters that are to be shown with another reason."""
-        if not self.to_tell:
-            return self.to_tell
         to_tell, self.to_tell = self.to_tell, set()
         return to_tell
 

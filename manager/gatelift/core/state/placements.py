@@ -29,8 +29,6 @@ class Placements:
 
     def take_changed(self) -> set[str]:
         """Return, once, the clusters of which the links are to be told anew."""
-        if not self.changed:
-            return self.changed
         changed, self.changed = self.changed, set()
         return changed
 
@@ -79,7 +77,7 @@ class Placements:
 
     def namespaces_told(self) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the clusters whose set of namespaces is another one than the links know, with that set; once."""
-        for cluster in self._whereabouts.take_changed():
+        for cluster in self._whereabouts.take_changed() if self._whereabouts.changed else ():
             yield cluster, self._whereabouts.namespaces(cluster)
 
     def tidy(self, cluster: str) -> bool:
