@@ -1,6 +1,6 @@
 """How far one leader has come in finding out whether its record is the newest, and in going on where it is not. Pure.
 
-Only this module writes it. Neighbours: `recovery` and `raising` decide; `recovery_values` is what stands in the API.
+Only this module writes it. Neighbours: `raising` decides; `recovery_values` is what stands in the API.
 """
 
 from __future__ import annotations
