@@ -74,7 +74,7 @@ def heard(core: Core, attempt: Attempt) -> None:
 def let_go(core: Core, attempt: Attempt) -> None:
     """Forget the gates at which a pod waited: it goes without them, also where no agent has said that they are gone."""
     if attempt.counts is not None and not attempt.counts.pod_sets:
-        attempt.counts = replace(attempt.counts, troubles=())
+        attempt.count(replace(attempt.counts, troubles=()))
         heard(core, attempt)
 
 
