@@ -291,6 +291,12 @@ class Engine:
         done = self._cycle.nominations - before
         return CycleResult(decisions=tuple(decisions), faults=failed, more=more or bool(failed), nominations=done)
 
+    def set_aside(self, uid: str, error: Exception) -> None:
+        """Keep a workload out whose decision could not be taken over, until `look_again` or until it changes."""
+        entry = self.state.entries.get(uid)
+        if entry is not None and not entry.faulty:
+            faults.keep_out(self.state, entry, error)
+
     def look_again(self, uid: str) -> None:
         """Let a workload that was set aside (`CycleResult.faults`) have its turn again."""
         entry = self.state.entries.get(uid)

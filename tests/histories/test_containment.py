@@ -123,6 +123,44 @@ def test_hd_95_deciding_that_raises_ends_no_process_and_is_tried_again(monkeypat
     history.until("it runs", lambda: history.containers("waits") == 1, REST_SECONDS)
 
 
+@pytest.mark.parametrize("behind", [False, True], ids=["before it is charged", "behind its charge"])
+def test_is_4_a_decision_that_cannot_be_taken_over_takes_no_other_with_it(
+    monkeypatch: pytest.MonkeyPatch, *, behind: bool
+) -> None:
+    """Four fit at once when a large one leaves; taking over that of one of them raises."""
+    history = History(shown=False)
+    history.pod("big", cpu="2900m")
+    history.until_runs("big")
+    names = ("bad", "good-0", "good-1", "good-2")
+    for name in names:
+        history.pod(name, cpu="500m")
+        history.passes(1.0)
+    reserve = deciding._reserve
+
+    def is_bad(_core: Any, decision: Any, _now: float) -> bool:
+        return bool(decision.key.name.startswith("pod-bad"))
+
+    def reserved_and_then(core: Any, decision: Any, now: float) -> None:
+        reserve(core, decision, now)
+        if is_bad(core, decision, now) and not broken.mended:
+            broken.raised += 1
+            raise OnPurposeError("on purpose")
+
+    broken = Broken(monkeypatch, deciding, "_reserve", is_bad)
+    if behind:
+        monkeypatch.setattr(deciding, "_reserve", reserved_and_then)
+    history.delete("home", POD, "big")
+    for name in names[1:]:
+        history.until(f"{name} runs", lambda name=name: history.containers(name) == 1, 120.0)  # type: ignore[misc]
+    assert broken.raised
+    history.passes(60.0)
+    assert history.containers("bad") == 0
+    assert history.leader.charges("travels") == 1500, "nothing is charged that does not run"
+    broken.mended = True
+    history.until("it runs, too", lambda: history.containers("bad") == 1, REST_SECONDS)
+    assert history.leader.charges("travels") == 2000
+
+
 def test_hd_95_a_word_that_raises_ends_its_session_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(shown=False)
     history.pod("one", seconds=20.0)

@@ -17,8 +17,13 @@ from gatelift_admission.values.model import Fault
 
 def set_aside(state: State, entry: Entry, error: Exception) -> None:
     """Keep an entry out of all queues; what a search had changed in the tree is made anew from the charges."""
-    entry.faulty = True
     state.faults.append(Fault(uid=entry.uid, key=entry.key, error=error))
+    keep_out(state, entry, error)
+
+
+def keep_out(state: State, entry: Entry, error: Exception) -> None:
+    """Do the same where the caller knows of it."""
+    entry.faulty = True
     state.restructure()
     places.unqueue(state, entry)
     state.tell(entry, (texts.MISCONFIGURED, texts.faulty(type(error).__name__)))

@@ -10,10 +10,12 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import containment, deactivation, readiness
+from gatelift.core.rules.containment import Boundary
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_admission.values.model import Decision, Evict, Fault, Inadmissible, Preempt, Reserve, Unreserve
 
+_NOT_TOLD = frozenset({AttemptState.PENDING, AttemptState.RESERVED})
 HEADS_PER_CALL = 100
 """Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""
 
@@ -24,19 +26,39 @@ def decide(core: Core, now: float) -> bool:
     for fault in result.faults:
         containment.undecided(core, fault, now)
     for decision in result.decisions:
-        match decision:
-            case Reserve():
-                _reserve(core, decision, now)
-            case Inadmissible():
-                _waits(core, decision)
-            case Evict() | Unreserve():
-                attempt = core.attempts.get(decision.uid)
-                if attempt is not None and attempt.state is not AttemptState.ENDED:
-                    attempt.end_for(_ending(core, decision))
-            case Preempt():
-                _preempt(core, decision)
+        with Boundary(_not_taken, core, decision, now=now):
+            _take(core, decision, now)
         core.mark_workload(decision.key)
     return result.more
+
+
+def _take(core: Core, decision: Decision, now: float) -> None:
+    match decision:
+        case Reserve():
+            _reserve(core, decision, now)
+        case Inadmissible():
+            _waits(core, decision)
+        case Evict() | Unreserve():
+            attempt = core.attempts.get(decision.uid)
+            if attempt is not None and attempt.state is not AttemptState.ENDED:
+                attempt.end_for(_ending(core, decision))
+        case Preempt():
+            _preempt(core, decision)
+
+
+def _not_taken(core: Core, decision: Decision, error: Exception, now: float) -> None:
+    """Take that one decision could not be taken over: it is as if that Workload had not been decided on yet.
+
+    The decisions beside it stand. What nobody has been told of is undone, so that it is not charged for what never
+    starts.
+    """
+    attempt = core.attempts.get(decision.uid)
+    if isinstance(decision, Reserve) and attempt is not None and attempt.state in _NOT_TOLD:
+        core.ledger.undo(decision.uid)
+        if attempt.state is AttemptState.RESERVED:
+            attempt.follow(Internal.UNRESERVE)
+        core.ledger.engine.set_aside(decision.uid, error)
+    containment.undecided(core, Fault(uid=decision.uid, key=decision.key, error=error), now)
 
 
 def _waits(core: Core, decision: Inadmissible) -> None:
