@@ -1,12 +1,13 @@
 """How long honest ones wait while strangers without a certificate crowd a port: sessions, enrolment, webhooks.
 
-`python -m bench.strangers [--seconds N] [--loads silent_calls,wrong_tokens,half_open,slow_bodies]`. The servers, over
+`python -m bench.strangers [--seconds N] [--loads silent_calls,wrong_tokens,...]`. The servers, over
 TLS with cores that answer at once, honest ones and strangers are processes of their own. Honest ones ask one after the
 other, each time by a new connection: alone, then beside strangers. For each load: p50 and p99 of both and their ratios,
 how many of the honest failed, what strangers did, CPU and highest memory of the server.
 
 - `silent_calls`: 160 calls at the enrolment port that send no body, made anew when they end
 - `wrong_tokens`: enrolments with a token that nobody expects, by 64 at once, as fast as they are answered
+- `endless_headers`: 40 connections to the enrolment port whose first block of headers never ends
 - `half_open`: 3,000 connections to the port of sessions that say nothing, or begin a handshake and go no further
 - `slow_bodies`: 300 reviews whose bodies trickle
 """
@@ -28,6 +29,7 @@ from pathlib import Path
 import aiohttp
 import grpc
 
+from bench import raw_http2
 from bench.bare_sessions import Granting, Worker, failed, prepare, until_told_to_end
 from bench.latency import summary
 from bench.processes import cpu_seconds, rss_peak_bytes, takes_what_is_left
@@ -54,7 +56,7 @@ SETTLE_SECONDS = 5.0
 """After the strangers have begun: all of them are there, what was free is taken."""
 HONEST_SECONDS_MAX = 20.0
 """An answer that takes longer counts as this, and as failed."""
-SILENT_CALLS, WRONG_TOKENS, HALF_OPEN, SLOW_BODIES = 160, 64, 3000, 300
+SILENT_CALLS, WRONG_TOKENS, ENDLESS_HEADERS, HALF_OPEN, SLOW_BODIES = 160, 64, 40, 3000, 300
 TOKEN = "the token"  # noqa: S105 (of a core that expects just this)
 
 
@@ -178,6 +180,7 @@ Honest = Callable[[Path, bytes], Awaitable[None]]
 HONEST: dict[str, Honest] = {
     "silent_calls": enrols,
     "wrong_tokens": enrols,
+    "endless_headers": enrols,
     "half_open": greets,
     "slow_bodies": reviews,
 }
@@ -247,6 +250,22 @@ class _Strangers:
             await channel.unary_unary(METHOD)(self._wrong, timeout=HONEST_SECONDS_MAX)
 
         await self.again(WRONG_TOKENS, one)
+
+    async def endless_headers(self) -> None:
+        port, tls = int((self._folder / "enrol").read_text()), raw_http2.client()
+        begins = raw_http2.GREETING + raw_http2.frame(raw_http2.HEADERS, 0, 1, raw_http2.call(METHOD))
+
+        async def one() -> None:
+            _, writer = await asyncio.open_connection(HOST, port, ssl=tls)
+            try:
+                writer.write(begins)
+                while not writer.is_closing():
+                    writer.write(raw_http2.endless(1))
+                    await writer.drain()
+            finally:
+                writer.transport.abort()
+
+        await self.again(ENDLESS_HEADERS, one)
 
     async def half_open(self) -> None:
         descriptors.raise_limit()

@@ -15,7 +15,7 @@ from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import State
 from gatelift_agent.core.session import orders
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
-from gatelift_kube.values.resources import JOB, POD, WORKLOAD
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_wire.values.messages import Commit, Offer, Stop
 from support.sim.history import History
 
@@ -159,6 +159,17 @@ def test_is_4_a_decision_that_cannot_be_taken_over_takes_no_other_with_it(
     broken.mended = True
     history.until("it runs, too", lambda: history.containers("bad") == 1, REST_SECONDS)
     assert history.leader.charges("travels") == 2000
+
+
+def test_is_4_a_stop_is_obeyed_though_taking_it_over_has_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("bad")
+    history.until_runs("bad")
+    broken = Broken(monkeypatch, deciding, "_ending", lambda *_: True)
+    history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "HoldAndDrain"}})
+    history.until("it has stopped", lambda: history.containers("bad") == 0, 60.0)
+    assert broken.raised == 1
+    history.until("its quota is free", lambda: history.leader.charges("travels") == 0)
 
 
 def test_hd_95_a_word_that_raises_ends_its_session_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import struct
 import tempfile
 from pathlib import Path
 
+from bench import raw_http2
 from gatelift.adapters import agents_server, enrol_server
 from gatelift.core.clusters.link_values import Reported
 from gatelift_wire.v1 import agent_pb2 as pb
@@ -22,31 +22,14 @@ from support.until import until
 from support.wire.edge import HOST, Edge, Identity, Key, channel
 from support.wire.edge_sessions import agent, raw
 
-HEADERS, SETTINGS, CONTINUATION = 1, 4, 9
-END_HEADERS = 4
 ENOUGH_BYTES = 64_000_000
 """More than any connection may send to no effect."""
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
-    return struct.pack(">I", len(body))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + body
-
-
-def field(name: bytes, value: bytes) -> bytes:
-    return bytes([0, len(name)]) + name + bytes([len(value)]) + value
-
-
-def headers(path: str) -> bytes:
-    named = field(b":path", path.encode()) + field(b":authority", b"localhost")
-    return b"\x83\x87" + named + field(b"content-type", b"application/grpc") + field(b"te", b"trailers")
-
-
 def shows(identity: Identity | None) -> ssl.SSLContext:
     """Return how a client connects that asks nobody who he is."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
+    context = raw_http2.client()
     if identity is not None:
         with tempfile.NamedTemporaryFile() as pair:
             Path(pair.name).write_bytes(identity.key.pem + identity.certificate)
@@ -57,16 +40,16 @@ def shows(identity: Identity | None) -> ssl.SSLContext:
 async def dialled(port: int, identity: Identity | None = None) -> Peer:
     """Connect as a client of HTTP/2 that has not called yet."""
     reader, writer = await asyncio.open_connection(HOST, port, ssl=shows(identity))
-    writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0))
+    writer.write(raw_http2.GREETING)
     return reader, writer
 
 
 async def endless(peer: Peer, path: str, stream: int) -> int:
     """Send a block of headers that never ends, until the connection does; return how many bytes were taken."""
     _, writer = peer
-    sent, piece = 0, frame(CONTINUATION, 0, stream, field(b"x", b"") * 4000)
+    sent, piece = 0, raw_http2.endless(stream)
     with contextlib.suppress(ConnectionError):
-        writer.write(frame(HEADERS, 0, stream, headers(path)))
+        writer.write(raw_http2.frame(raw_http2.HEADERS, 0, stream, raw_http2.call(path)))
         while sent < ENOUGH_BYTES:
             writer.write(piece)
             await writer.drain()
@@ -91,7 +74,8 @@ async def test_is_10_headers_without_an_end_of_a_worker_end_its_connection_and_i
     hostile = edge.identities["w1"]
     async with agent(edge, "w2") as honest:
         peer = await dialled(edge.server.port, hostile)
-        peer[1].write(frame(HEADERS, END_HEADERS, 1, headers(f"/{agents_server.SERVICE}/Session")))
+        called = raw_http2.call(f"/{agents_server.SERVICE}/Session")
+        peer[1].write(raw_http2.frame(raw_http2.HEADERS, raw_http2.END_HEADERS, 1, called))
         await until(lambda: edge.server.gate.count == 2)
         proven = edge.server.gate
         await until(lambda: proven.places.count == 0, "its stream is served")

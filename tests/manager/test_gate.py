@@ -16,6 +16,7 @@ from gatelift.adapters.gate import Gate, GateLimits
 from support.until import until
 
 HELLO = bytes([gates.HANDSHAKE_BYTE])
+NOTHING_BYTES = 128 * 1024
 HOST = "127.0.0.1"
 DIALLED: list[asyncio.StreamWriter] = []
 """To be hung up at the end of a test."""
@@ -57,7 +58,16 @@ async def gated(
 ) -> AsyncIterator[tuple[Gate, Inner]]:
     inner = Inner()
     server = await asyncio.start_server(inner.serve, HOST, 0)
-    gate = Gate("test", GateLimits(connections_max=connections, unproven_max=unproven, pace=pace, bytes_max=bytes_max))
+    gate = Gate(
+        "test",
+        GateLimits(
+            connections_max=connections,
+            unproven_max=unproven,
+            pace=pace,
+            unproven_bytes_max=NOTHING_BYTES,
+            bytes_max=bytes_max,
+        ),
+    )
     await gate.open(f"{HOST}:0", server.sockets[0].getsockname()[1])
     try:
         yield gate, inner
@@ -157,7 +167,7 @@ async def test_is_12_bytes_of_who_has_proven_nothing_and_that_come_to_nothing_ar
         one = await dial(gate)
         await until_cut(one[1], bytes(10_000), 10_000_000)
         assert await ended(one)
-        assert len(inner.heard[0]) <= gates.NOTHING_BYTES_MAX
+        assert len(inner.heard[0]) <= NOTHING_BYTES
         assert gate.count == 0
 
 
@@ -191,6 +201,7 @@ async def test_is_10_messages_pay_for_the_bytes_of_a_stream_and_what_comes_to_no
             await reader.readexactly(400_000)
             gate.came(inner.peers[0], 10)
         assert (gate.count, gate.is_barred("w1")) == (1, False)
+        gate.proven(inner.peers[0], "w1")  # another stream of the same connection pays for nothing
         heard = len(inner.heard[0])
         await until_cut(writer, bytes(100_000), 10_000_000)
         await until(lambda: gate.count == 0)
@@ -307,7 +318,7 @@ async def test_is_12_who_is_being_answered_is_not_displaced() -> None:
 
 
 def test_is_13_there_are_no_more_connections_than_files_and_half_of_them_have_proven_something() -> None:
-    limits = GateLimits(connections_max=8192, unproven_max=1024, pace=1.0)
+    limits = GateLimits(connections_max=8192, unproven_max=1024, pace=1.0, unproven_bytes_max=1, bytes_max=1)
     assert limits.within(1_000_000) == limits
     few = limits.within(600)
     assert (few.connections_max, few.unproven_max) == (200, 100)

@@ -83,8 +83,14 @@ GREETINGS_PER_SECOND = 400.0
 IDLE_MILLISECONDS = 60_000
 """A connection whose streams are over; an agent has one that lasts."""
 
-UNREAD_BYTES_MAX = MESSAGE_BYTES_MAX + 4 * limits.MEBIBYTE
-"""Of one connection: a message that is not whole yet, and twice what may be under way behind it."""
+GREETING_BYTES_MAX = 32 * 1024
+"""A handshake with a chain of certificates, and the headers of a call."""
+
+WINDOW_BYTES = limits.MEBIBYTE
+"""What gRPC takes of a stream before it is read: fixed, so that what may be under way is known."""
+
+UNREAD_BYTES_MAX = MESSAGE_BYTES_MAX + 4 * WINDOW_BYTES
+"""Of one connection: a message that is not whole yet, and what may be under way behind it, with room to spare."""
 
 BARRED = "bytes were sent of which nothing came, more than there may be: ask again in a minute"
 
@@ -92,6 +98,7 @@ GATE = GateLimits(
     connections_max=CONNECTIONS_MAX,
     unproven_max=UNPROVEN_MAX,
     pace=GREETINGS_PER_SECOND,
+    unproven_bytes_max=GREETING_BYTES_MAX,
     bytes_max=UNREAD_BYTES_MAX,
 )
 
@@ -102,7 +109,7 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
     ("grpc.http2.bdp_probe", 0),
-    ("grpc.http2.lookahead_bytes", limits.MEBIBYTE),
+    ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_concurrent_streams", STREAMS_PER_CLUSTER_MAX),

@@ -52,7 +52,7 @@ STRANGER_SECONDS = 3.0
 CALLS_PER_CONNECTION = 2
 """An agent makes one."""
 
-REQUEST_BYTES_MAX = 64 * 1024
+REQUEST_BYTES_MAX = 32 * 1024
 """A signing request, a certificate and a signature are below 8 KiB."""
 
 CONNECTIONS_MAX = 512
@@ -61,7 +61,16 @@ CONNECTIONS_MAX = 512
 CONNECTIONS_PER_SECOND = 100.0
 """Handshakes that are begun, each a millisecond of CPU and more. A fleet enrols once."""
 
-GATE = GateLimits(connections_max=2 * CONNECTIONS_MAX, unproven_max=CONNECTIONS_MAX, pace=CONNECTIONS_PER_SECOND)
+UNANSWERED_BYTES_MAX = REQUEST_BYTES_MAX + 16 * 1024
+"""Of one connection: a request, and the handshake and headers before it."""
+
+GATE = GateLimits(
+    connections_max=2 * CONNECTIONS_MAX,
+    unproven_max=CONNECTIONS_MAX,
+    pace=CONNECTIONS_PER_SECOND,
+    unproven_bytes_max=UNANSWERED_BYTES_MAX,
+    bytes_max=UNANSWERED_BYTES_MAX,
+)
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),

@@ -4,7 +4,7 @@ gRPC accepts by itself, gives each connection a hundred KiB before anything is p
 So the gate accepts, waits for the first bytes, and passes all on to the server at a port of the loopback; TLS goes
 through untouched. The server tells by the port that it sees (`peer`) who has proven something, and what has come of the
 bytes. Who has proven nothing is displaced by whoever comes when all is taken (`places`). Bytes that come to nothing are
-counted, since gRPC keeps a block of headers until it ends, seventeen times as large, and says nothing of it.
+counted, since gRPC keeps a block of headers until it ends, many times as large, and says nothing of it.
 Neighbours: `agents_server`, `enrol_server`.
 """
 
@@ -39,8 +39,6 @@ FIRST_BYTES_MAX = 16 * 1024
 """Read before the server is dialled: more than a greeting has, and all that is kept of who waits for a turn."""
 PIECE_BYTES = 256 * 1024
 """Read at once; a peer that does not take its bytes is read for no further (64 KiB in the transport)."""
-NOTHING_BYTES_MAX = 128 * 1024
-"""Bytes of who has proven nothing, before anything has come of them: a handshake, headers, and a request of 64 KiB."""
 BARRED_SECONDS = 60.0
 """For so long nobody is let in who has proven to be himself and sent more than there may be of which nothing came."""
 OVERHEAD_BYTES = 1024
@@ -55,13 +53,14 @@ DESCRIPTORS_EACH = 3
 class GateLimits:
     """`connections_max` in all, `unproven_max` of them without a proof; `pace`: handshakes begun a second, in all.
 
-    `bytes_max`: those of which nothing has come yet, on one connection that has proven something.
+    `unproven_bytes_max`, `bytes_max`: bytes of one connection of which nothing has come yet, before and after a proof.
     """
 
     connections_max: int
     unproven_max: int
     pace: float
-    bytes_max: int = NOTHING_BYTES_MAX
+    unproven_bytes_max: int
+    bytes_max: int
 
     def within(self, descriptors: int) -> GateLimits:
         """Return the same with no more connections than there are files for; at most half of them are unproven."""
@@ -185,7 +184,7 @@ class Visit:
     def owes(self, count: int) -> bool:
         """Take that so many bytes go on to the server; False: nothing has come of too many, and it is cut."""
         self.owed += count
-        most = self.gate.limits.bytes_max if self.streams else NOTHING_BYTES_MAX
+        most = self.gate.limits.bytes_max if self.streams else self.gate.limits.unproven_bytes_max
         if self.owed <= most:
             return True
         self.gate.overran(self, f"nothing came of {most} bytes")
@@ -279,7 +278,7 @@ class Gate:
         visit = self._of(peer)
         if visit is not None:
             visit.limit(0.0)
-            visit.who, visit.streams, visit.owed = who, visit.streams + 1, 0
+            visit.who, visit.streams = who, visit.streams + 1  # what came to nothing so far still counts
             self.places.leave(visit.guest)
 
     def is_barred(self, who: str) -> bool:

@@ -58,6 +58,8 @@ def _not_taken(core: Core, decision: Decision, error: Exception, now: float) -> 
         if attempt.state is AttemptState.RESERVED:
             attempt.follow(Internal.UNRESERVE)
         core.ledger.engine.set_aside(decision.uid, error)
+    elif isinstance(decision, Evict | Unreserve) and attempt is not None and attempt.state is not AttemptState.ENDED:
+        attempt.end_for(_in_its_words(decision))  # the engine says so once: a stop is obeyed whatever else failed
     containment.undecided(core, Fault(uid=decision.uid, key=decision.key, error=error), now)
 
 
@@ -75,6 +77,10 @@ def _ending(core: Core, decision: Evict | Unreserve) -> Ending:
     known = core.knowledge.workloads.get(decision.key)
     if decision.reason == texts.DEACTIVATED and known is not None:
         return deactivation.ending(known)
+    return _in_its_words(decision)
+
+
+def _in_its_words(decision: Evict | Unreserve) -> Ending:
     return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
 
 
