@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gatelift.adapters import gate as gates
-from gatelift.adapters.gate import Gate, GateLimits
+from gatelift.adapters.gate import Gate, GateLimits, Visit
 from support.until import until
 
 HELLO = bytes([gates.HANDSHAKE_BYTE])
@@ -171,6 +171,31 @@ async def test_is_12_bytes_of_who_has_proven_nothing_and_that_come_to_nothing_ar
         assert gate.count == 0
 
 
+async def test_is_12_bytes_of_all_who_have_proven_nothing_are_bounded_and_who_owes_most_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "UNPROVEN_BYTES_MAX", 160_000)
+    async with gated() as (gate, inner):
+        small, large, proven = [await dial(gate) for _ in range(3)]
+        await until(lambda: len(inner.peers) == 3)
+        for (reader, writer), count in ((small, 30_000), (large, 120_000), (proven, 120_000)):
+            assert await reader.readexactly(1)
+            if reader is proven[0]:
+                port = writer.get_extra_info("sockname")[1]
+                (visit,) = [each for each in gate._visits.values() if port_of(each) == port]
+                gate.proven(f"ipv4:{HOST}:{visit.port}", "w1")
+            writer.write(bytes(count))
+            await reader.readexactly(count)
+        assert gate.count == 3, "what has proven something does not count"
+        small[1].write(bytes(15_000))
+        assert await ended(large)
+        assert await small[0].readexactly(15_000)
+        assert gate.count == 2
+        small[1].transport.abort()
+        await until(lambda: gate.count == 1)
+        assert gate._unproven_owed == 0, "who has left owes nothing"
+
+
 async def test_is_12_a_request_that_is_whole_pays_for_the_bytes_before_it() -> None:
     async with gated() as (gate, inner):
         reader, writer = await dial(gate)
@@ -230,8 +255,13 @@ async def test_is_10_a_connection_whose_streams_are_over_has_proven_nothing_any_
 def kept_port(gate: Gate) -> int:
     """Return the port from which the one connection came that is proven."""
     (kept,) = [visit for guest, visit in gate._visits.items() if guest not in gate.places._guests]
-    assert kept.outer.transport is not None
-    port: int = kept.outer.transport.get_extra_info("peername")[1]
+    return port_of(kept)
+
+
+def port_of(visit: Visit) -> int:
+    """Return the port from which a connection came."""
+    assert visit.outer.transport is not None
+    port: int = visit.outer.transport.get_extra_info("peername")[1]
     return port
 
 

@@ -24,7 +24,7 @@ from gatelift.adapters import authority, frame_slices
 from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
-from gatelift.adapters.stream_gate import StreamGate, Worth
+from gatelift.adapters.stream_gate import GREETING_BYTES_MAX, StreamGate, Worth
 from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.clusters.links import STREAMS_MAX
@@ -83,14 +83,11 @@ GREETINGS_PER_SECOND = 400.0
 IDLE_MILLISECONDS = 60_000
 """A connection whose streams are over; an agent has one that lasts."""
 
-GREETING_BYTES_MAX = 32 * 1024
-"""A handshake with a chain of certificates, and the headers of a call."""
+UNPROVEN_BYTES_MAX = GREETING_BYTES_MAX + 32 * 1024
+"""Of one connection: a handshake with a chain of certificates, the headers of a call, and the greeting behind them."""
 
-WINDOW_BYTES = limits.MEBIBYTE
-"""What gRPC takes of a stream before it is read: fixed, so that what may be under way is known."""
-
-UNREAD_BYTES_MAX = MESSAGE_BYTES_MAX + 4 * WINDOW_BYTES
-"""Of one connection: a message that is not whole yet, and what may be under way behind it, with room to spare."""
+UNREAD_BYTES_MAX = MESSAGE_BYTES_MAX + 4 * limits.MEBIBYTE
+"""Of one connection: a message that is not whole yet, and far more than the windows of its streams let under way."""
 
 BARRED = "bytes were sent of which nothing came, more than there may be: ask again in a minute"
 
@@ -98,7 +95,7 @@ GATE = GateLimits(
     connections_max=CONNECTIONS_MAX,
     unproven_max=UNPROVEN_MAX,
     pace=GREETINGS_PER_SECOND,
-    unproven_bytes_max=GREETING_BYTES_MAX,
+    unproven_bytes_max=UNPROVEN_BYTES_MAX,
     bytes_max=UNREAD_BYTES_MAX,
 )
 
@@ -108,8 +105,7 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-    ("grpc.http2.bdp_probe", 0),
-    ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
+    ("grpc.http2.bdp_probe", 0),  # windows do not grow, so that what may be under way is known
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_concurrent_streams", STREAMS_PER_CLUSTER_MAX),

@@ -39,6 +39,9 @@ FIRST_BYTES_MAX = 16 * 1024
 """Read before the server is dialled: more than a greeting has, and all that is kept of who waits for a turn."""
 PIECE_BYTES = 256 * 1024
 """Read at once; a peer that does not take its bytes is read for no further (64 KiB in the transport)."""
+UNPROVEN_BYTES_MAX = 16 * 1024 * 1024
+"""The same of all connections together that have proven nothing: whoever owes most makes room. A fleet that dials at
+once sends a tenth."""
 BARRED_SECONDS = 60.0
 """For so long nobody is let in who has proven to be himself and sent more than there may be of which nothing came."""
 OVERHEAD_BYTES = 1024
@@ -183,12 +186,11 @@ class Visit:
 
     def owes(self, count: int) -> bool:
         """Take that so many bytes go on to the server; False: nothing has come of too many, and it is cut."""
-        self.owed += count
+        self.gate.owes(self, count)
         most = self.gate.limits.bytes_max if self.streams else self.gate.limits.unproven_bytes_max
-        if self.owed <= most:
-            return True
-        self.gate.overran(self, f"nothing came of {most} bytes")
-        return False
+        if self.owed > most:
+            self.gate.overran(self, f"nothing came of {most} bytes")
+        return self.owed > 0  # nothing is owed by who was cut
 
     def limit(self, seconds: float, why: str = "") -> None:
         """Cut this connection in so many seconds; 0: not at all."""
@@ -224,6 +226,7 @@ class Gate:
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
         self._barred: dict[str, float] = {}
+        self._unproven_owed = 0
         self._repetitions = Repetitions()
         self._log = structlog.get_logger("gatelift.gate")
         self.port = 0
@@ -278,6 +281,8 @@ class Gate:
         visit = self._of(peer)
         if visit is not None:
             visit.limit(0.0)
+            if not visit.streams:
+                self._unproven_owed -= visit.owed
             visit.who, visit.streams = who, visit.streams + 1  # what came to nothing so far still counts
             self.places.leave(visit.guest)
 
@@ -291,20 +296,21 @@ class Gate:
         if visit is not None:
             visit.streams -= 1
             if not visit.streams:
+                self._unproven_owed += visit.owed
                 visit.limit(PROOF_SECONDS, "no further stream came")
 
     def came(self, peer: str, count: int) -> None:
         """Take that a message of so many bytes has come, or one was sent (0)."""
         visit = self._of(peer)
         if visit is not None:
-            visit.owed = max(0, visit.owed - count - OVERHEAD_BYTES)
+            self._owed(visit, max(0, visit.owed - count - OVERHEAD_BYTES))
 
     def begins_answer(self, peer: str) -> None:
         """Take that a request is whole: it is answered before anybody displaces it."""
         visit = self._of(peer)
         if visit is not None:
             visit.limit(0.0)
-            visit.owed = 0
+            self._owed(visit, 0)
             visit.guest.whole()
 
     def answered(self, peer: str) -> None:
@@ -326,6 +332,7 @@ class Gate:
     def left(self, visit: Visit) -> None:
         """Forget a connection, of which one end is over."""
         visit.limit(0.0)
+        self._owed(visit, 0)
         if self._by_port.get(visit.port) is visit:
             del self._by_port[visit.port]
         self._visits.pop(visit.guest, None)
@@ -336,6 +343,18 @@ class Gate:
         visit.abort()
         self.left(visit)
         self._told(visit.guest.address, why)
+
+    def owes(self, visit: Visit, count: int) -> None:
+        """Take that so many bytes came, of which nothing has come yet."""
+        self._owed(visit, visit.owed + count)
+        if self._unproven_owed > UNPROVEN_BYTES_MAX:
+            most = max((each for each in self._visits.values() if not each.streams), key=lambda each: each.owed)
+            self.cut(most, f"nothing came of {UNPROVEN_BYTES_MAX} bytes of all, most of them here")
+
+    def _owed(self, visit: Visit, owed: int) -> None:
+        if not visit.streams:
+            self._unproven_owed += owed - visit.owed
+        visit.owed = owed
 
     def overran(self, visit: Visit, why: str) -> None:
         """End a connection of whose bytes nothing came; who has proven to be somebody is not let in for a while."""
