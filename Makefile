@@ -91,7 +91,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python scripts/lengths.py
 	$(call say,rooms and neighbours)
 	$(BIN)/python scripts/rooms.py
-	$(BIN)/python scripts/neighbours.py
+	$(BIN)/python -m scripts.neighbours
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
 	$(BIN)/python scripts/differences.py

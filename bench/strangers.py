@@ -262,6 +262,7 @@ class _Strangers:
                 while not writer.is_closing():
                     writer.write(raw_http2.endless(1))
                     await writer.drain()
+                    await asyncio.sleep(0)  # where nothing is taken any more, `drain` does not wait
             finally:
                 writer.transport.abort()
 
@@ -301,13 +302,14 @@ class _Strangers:
 
 async def crowd(folder: Path, load: str) -> None:
     takes_what_is_left()
-    running = spawn(load, _forever(_Strangers(folder, load)))
+    running = spawn(load, forever(folder, load))
     await until_told_to_end()
     running.cancel()
 
 
-async def _forever(strangers: _Strangers) -> None:
-    await strangers.run()
+async def forever(folder: Path, load: str) -> None:
+    """Do what the strangers of a load do, without an end."""
+    await _Strangers(folder, load).run()
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -333,13 +335,14 @@ async def measure(folder: Path, load: str, seconds: float) -> dict[str, object]:
         "ratio_p99": round(beside_them["p99"] / without["p99"], 2),
         "honest": len(crowded),
         "honest_lost": lost,
-        "strangers_done": _done(folder, load),
+        "strangers_done": done(folder, load),
         "server_cpu_share": {"alone": round(quiet / seconds, 2), "crowded": round(used / seconds, 2)},
         "server_peak_megabytes": {"alone": round(memory / 1e6), "crowded": round(peak / 1e6)},
     }
 
 
-def _done(folder: Path, load: str) -> int:
+def done(folder: Path, load: str) -> int:
+    """Return how often strangers of a load have come to an end."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return int((folder / f"done-{load}").read_text())
     return 0

@@ -4,7 +4,7 @@ A sentence that begins with `Neighbours:` names files in backticks, each with wh
 be there, and must be met in the code: imported by one of the two, or named as what the other keeps (`core.doubts` of
 `state.doubts`), or defined in this very file. Claims that nobody can check rot first.
 
-Run: `python scripts/neighbours.py`; it prints each name that is no neighbour, and fails if there is one.
+Run: `python -m scripts.neighbours`; it prints each name that is no neighbour, and fails if there is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.rooms import ROOT, imported_names
+
 PACKAGES = {
     "gatelift": "manager",
     "gatelift_admission": "admission",
@@ -44,14 +45,9 @@ class Module:
 def read(text: str) -> Module:
     """Read a file."""
     tree = ast.parse(text)
-    imports: set[str] = set()
     words: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imports |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute):
             words.add(node.attr)
         elif isinstance(node, ast.Name):
             words.add(node.id)
@@ -59,7 +55,7 @@ def read(text: str) -> Module:
             words.add(node.name)
     said = SENTENCE.search(ast.get_docstring(tree) or "")
     named = NAME.findall(BRACKETS.sub("", said.group(1))) if said else []
-    return Module(tuple(named), frozenset(imports), frozenset(words))
+    return Module(tuple(named), frozenset(imported_names(tree)), frozenset(words))
 
 
 def modules(root: Path = ROOT) -> dict[str, Module]:

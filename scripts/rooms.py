@@ -59,16 +59,21 @@ def room_of(path: Path) -> str:
     return path.parts[0].removesuffix(".py")
 
 
-def imported(tree: ast.AST, package: str) -> set[str]:
-    """Return the rooms of `package` that a file imports."""
+def imported_names(tree: ast.AST) -> set[str]:
+    """Return the dotted names of the modules that a file imports, and of what it takes from them."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def imported(tree: ast.AST, package: str) -> set[str]:
+    """Return the rooms of `package` that a file imports."""
     depth = package.count(".") + 1
-    return {name.split(".")[depth] for name in names if name.startswith(f"{package}.")}
+    return {name.split(".")[depth] for name in imported_names(tree) if name.startswith(f"{package}.")}
 
 
 def measure(folder: Path, package: str) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.bare_sessions import failed, prepare
 from bench.costly_statuses import LIMIT_MS
 from bench.hostile_worker import LOADS, messages
+from bench.side_scripts import beside
 
+from bench import strangers
+from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
 from gatelift_wire.values.messages import Frame
+from support.until import until
 
 ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 240.0
@@ -32,6 +38,17 @@ def run(name: str, *arguments: str) -> dict[str, Any]:
 def test_the_bench_of_strangers_has_honest_ones_that_get_in() -> None:
     figures = run("strangers", "--seconds", "0.2", "--loads", "half_open,endless_headers")
     assert [figures[load]["honest_lost"] for load in ("half_open", "endless_headers")] == [0, 0]
+
+
+@pytest.mark.parametrize("load", ["half_open", "endless_headers", "silent_calls"])
+async def test_strangers_of_the_bench_are_answered_or_cut_again_and_again(tmp_path: Path, load: str) -> None:
+    """A load that stands still measures nothing."""
+    prepare(tmp_path)
+    async with beside("bench.strangers", "--role", "server", "--folder", str(tmp_path), fail=failed):
+        crowd = spawn(load, strangers.forever(tmp_path, load))
+        await until(lambda: strangers.done(tmp_path, load) > 0)
+        crowd.cancel()
+        await asyncio.wait({crowd})
 
 
 @pytest.mark.timeout(300)

@@ -53,6 +53,7 @@ async def endless(peer: Peer, path: str, stream: int) -> int:
         while sent < ENOUGH_BYTES:
             writer.write(piece)
             await writer.drain()
+            await asyncio.sleep(0)  # where nothing is taken any more, `drain` does not wait
             sent += len(piece)
     writer.transport.abort()
     return sent
