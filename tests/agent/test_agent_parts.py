@@ -405,7 +405,7 @@ def _quota() -> Quota:
 
 def test_without_capacity_everything_fits() -> None:
     quota = Quota([])
-    assert not quota.limited
+    assert quota.entries() == ()
     assert quota.judge(_request(KEY, _asks(10**9))).refusal is None
     assert quota.entries() == ()
 

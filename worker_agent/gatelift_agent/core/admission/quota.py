@@ -29,11 +29,6 @@ class Quota:
         self._used: dict[_Slot, int] = dict.fromkeys(self._nominal, 0)
         self._charged: dict[PlacementKey, dict[_Slot, int]] = {}
 
-    @property
-    def limited(self) -> bool:
-        """Say whether this worker does quota of its own."""
-        return bool(self._nominal)
-
     def judge(self, request: Request) -> Judgement:
         """Say whether the request fits, what it already holds not counted against it."""
         wanted = self._wanted(request.pod_sets)
