@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fleet import NAMESPACE, POD_CPU, QUEUE
-from gatelift_kinds import markers
 from gatelift_kinds.pod import PodKind
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.writes import ApiEvent, ObjectGone, ObjectSeen

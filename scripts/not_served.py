@@ -9,14 +9,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gatelift_kinds import unserved
-from gatelift_kinds.asked_for import shown
-from gatelift_kinds.not_served import TABLE, Answer, Entry
+from gatelift_kinds.shared import unserved
+from gatelift_kinds.shared.asked_for import shown
+from gatelift_kinds.shared.not_served import TABLE, Answer, Entry
 
 PAGE = Path(__file__).parent.parent / "docs" / "not-served.md"
-BEGIN = (
-    "<!-- Made by scripts/not_served.py from gatelift_kinds.not_served and .unserved. Do not edit up to the end. -->"
-)
+BEGIN = "<!-- Made by scripts/not_served.py from gatelift_kinds.shared.not_served. Do not edit up to the end. -->"
 END = "<!-- The end of what is made. -->"
 TITLES = (
     (Answer.REFUSED, "Hard constraints: refused"),

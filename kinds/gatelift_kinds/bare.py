@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import markers
-from gatelift_kinds.kind import (
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.patches import without_finalizer
+from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
     KindError,
@@ -23,8 +25,6 @@ from gatelift_kinds.kind import (
     Step,
     UserChange,
 )
-from gatelift_kinds.patches import without_finalizer
-from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from gatelift_kinds import job_partial
-from gatelift_kinds.kind import Charged
-from gatelift_kinds.patches import Operation, decode, encode, guards
-from gatelift_kinds.pods import count_pods
+from gatelift_kinds.shared.patches import Operation, decode, encode, guards
+from gatelift_kinds.shared.pods import count_pods
+from gatelift_kinds.shared.values import Charged
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 

@@ -19,10 +19,14 @@ from gatelift_kinds import (
     job_selector,
     job_status,
     job_template,
-    markers,
     template_before,
 )
-from gatelift_kinds.kind import (
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.names import workload_name
+from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
+from gatelift_kinds.shared.pods import count_pods, holds_resources
+from gatelift_kinds.shared.review import Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
     ObjectEnd,
@@ -34,11 +38,7 @@ from gatelift_kinds.kind import (
     Step,
     UserChange,
 )
-from gatelift_kinds.names import workload_name
-from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
-from gatelift_kinds.pods import count_pods, holds_resources
-from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
-from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kinds.shared.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod

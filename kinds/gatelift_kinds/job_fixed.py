@@ -5,9 +5,9 @@ With how few pods a Job may do was asked when its quota was given, wherever it r
 
 from __future__ import annotations
 
-from gatelift_kinds import fixed, markers, rules
-from gatelift_kinds.review import Change
-from gatelift_kinds.rules import Object, annotation
+from gatelift_kinds.shared import fixed, markers, rules
+from gatelift_kinds.shared.review import Change
+from gatelift_kinds.shared.rules import Object, annotation
 
 FIELDS = ("activeDeadlineSeconds", "backoffLimit", "maxFailedIndexes")
 """Of the spec: what an API server lets anybody change while a Job runs, and only the worker's Job controller reads."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers
-from gatelift_kinds.kind import MergeConflictError
-from gatelift_kinds.patches import Json, Operation, pointer
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.patches import Json, Operation, pointer
+from gatelift_kinds.shared.values import MergeConflictError
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.values.numbers import whole
 from gatelift_kube.values.unreadable import UNREADABLE

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import (
-    asked_for,
-    fixed,
-    job_fixed,
-    job_partial,
-    job_selector,
-    job_template,
-    markers,
-    not_served,
-    rules,
-    template_before,
-)
-from gatelift_kinds.patches import Operation
-from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
-from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
+from gatelift_kinds import job_fixed, job_partial, job_selector, job_template, template_before
+from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
+from gatelift_kinds.shared.patches import Operation
+from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
 from gatelift_kube.values.numbers import whole
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})

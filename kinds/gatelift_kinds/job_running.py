@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kinds import job_partial, job_selector, markers, template_before
-from gatelift_kinds.kind import UserChange
-from gatelift_kinds.patches import stop_marked
-from gatelift_kinds.workload_document import same_needs
+from gatelift_kinds import job_partial, job_selector, template_before
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.patches import stop_marked
+from gatelift_kinds.shared.values import UserChange
+from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.decoding.unreadable_templates import is_unreadable
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.kueue import PodSet, Workload

@@ -2,8 +2,8 @@
 
 A Job's pods are its own as long as they wear these labels: the Job controller lets go of one that no longer does, and
 makes another one in its place, while the first runs on and nobody is charged for it. Generated labels are kept on what
-runs (the policies of both sides, `gatelift_kinds.placed_mark`); labels that a user chose are his to change. So a Job
-with such a selector is queued nowhere. The selector itself is looked at too: by it pods are found, whatever
+runs (the policies of both sides, `gatelift_kinds.shared.placed_mark`); labels that a user chose are his to change. So a
+Job with such a selector is queued nowhere. The selector itself is looked at too: by it pods are found, whatever
 `spec.manualSelector` says of it.
 """
 
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds.review import FieldError
-from gatelift_kinds.rules import Object, invalid
+from gatelift_kinds.shared.review import FieldError
+from gatelift_kinds.shared.rules import Object, invalid
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.meta import LabelSelector
 

@@ -6,9 +6,9 @@ start time changes only while the Job is suspended, a finished Job stays so. Wha
 
 from __future__ import annotations
 
-from gatelift_kinds import shown_status
-from gatelift_kinds.kind import ObjectEnd
-from gatelift_kinds.patches import Json, encode, status_of, status_patch, stop_mark
+from gatelift_kinds.shared import shown_status
+from gatelift_kinds.shared.patches import Json, encode, status_of, status_patch, stop_mark
+from gatelift_kinds.shared.values import ObjectEnd
 from gatelift_kube.objects.batch import Job
 from gatelift_wire.values.keys import PlacementKey
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import job_partial, job_selector, markers, placed_mark, placed_on, template_before
-from gatelift_kinds.kind import MergeConflictError, Part, Placing
-from gatelift_kinds.patches import (
+from gatelift_kinds import job_partial, job_selector, template_before
+from gatelift_kinds.shared import markers, placed_mark, placed_on
+from gatelift_kinds.shared.patches import (
     Json,
     Operation,
     add_to_map,
@@ -18,7 +18,8 @@ from gatelift_kinds.patches import (
     merged_tolerations,
     pointer,
 )
-from gatelift_kinds.workload_document import needs_digest
+from gatelift_kinds.shared.values import MergeConflictError, Part, Placing
+from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.values.resources import JOB, POD

@@ -1,160 +1,35 @@
-"""What is asked of a kind, and the values in which it answers. Pure.
+"""What is asked of a kind. Pure.
 
-A kind is one file: how its user objects become a Workload, what travels to a worker, how it is held back and let go
-there, what comes back, and what the webhook sets and refuses. `registry` lists the kinds. Objects come typed and, where
-more is needed, with their JSON as served (`raw`). Everything returned is a value or the body of a write; who writes,
-and when, is the cores' business.
+A kind says how its user objects become a Workload, what travels to a worker, how it is held back and let go there, what
+comes back, and what the webhook sets and refuses. `registry` lists the kinds. Objects come typed and, where more is
+needed, with their JSON as served (`raw`). Everything returned is a value (`shared.values`) or the body of a write; who
+writes, and when, is the cores' business.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
-from gatelift_kube.deciding.writes import PatchKind
-from gatelift_kube.objects.core import Pod, Toleration
-from gatelift_kube.objects.kueue import PriorityClassRef, Workload
+from gatelift_kinds.shared.review import Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.values import (
+    ALL_GRANTED,
+    Charged,
+    ObjectEnd,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+    PriorityNames,
+    Step,
+    UserChange,
+)
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.resources import Resource
-from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import PodSetCounts
-
-ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
-"""As many pods as the object asks for."""
-
-Charged = Mapping[str, str | int | None]
-"""What the charge of a worker's object follows from, by field of `spec`: what it says, or the digest of that."""
-
-
-class KindError(Exception):
-    """An object cannot be handled as asked; the text is one line for the user."""
-
-
-class MergeConflictError(KindError):
-    """What a flavor or a check wants to add contradicts what the user's object says. Permanent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorityNames:
-    """Where the priority of a user's object comes from. A workload class wins over the pod's.
-
-    `workload_class` is the label's value, `pod_class` and `pod_priority` the pod spec's; "" and None when absent.
-    """
-
-    workload_class: str = ""
-    pod_class: str = ""
-    pod_priority: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Priority:
-    """A resolved priority; `ref` None when no class was named."""
-
-    value: int = 0
-    ref: PriorityClassRef | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One object to make at a worker: `metadata` is JSON with the labels and annotations that travel, `spec` is JSON.
-
-    The spec is as the management API server holds it but for what cannot be created elsewhere (generated selectors,
-    gates of ours); the agent sanitises it.
-    """
-
-    name: str
-    pod_set: str
-    metadata: bytes
-    spec: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSetStart:
-    """What is added to the pods of one pod set when they start: the flavor's placement, checks' updates.
-
-    `count`: how many pods were granted; None where that is not known, which is as many as the object asks for.
-    `needs`: digest of what each pod needs by what was admitted (`workload_document.needs_digest`), where the object is
-    the user's own; "" where it was made of what was admitted.
-    """
-
-    pod_set: str
-    count: int | None = None
-    needs: str = ""
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Toleration, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
-    """A placement as its objects carry it: who they belong to and what each pod set gets added."""
-
-    key: PlacementKey
-    origin: str
-    namespace: str
-    starts: tuple[PodSetStart, ...] = ()
-
-    @property
-    def owner_labels(self) -> dict[str, str]:
-        """Labels by which the agent knows its own: origin, workload UID, epoch."""
-        return {
-            LABEL_ORIGIN: self.origin,
-            LABEL_WORKLOAD_UID: self.key.uid,
-            LABEL_EPOCH: str(self.key.epoch),
-        }
-
-    def start(self, pod_set: str) -> PodSetStart:
-        """Return what is added to this pod set, nothing if it is not named."""
-        for start in self.starts:
-            if start.pod_set == pod_set:
-                return start
-        return PodSetStart(pod_set=pod_set)
-
-
-class UserChange(enum.Enum):
-    """What a user did to an object that runs, and that ends the run."""
-
-    SUSPENDED = "suspended"
-    RESIZED = "resized"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectEnd:
-    """The work came to its own end. `reason` is that of the Workload's condition Finished."""
-
-    succeeded: bool
-    message: str = ""
-
-    @property
-    def reason(self) -> str:
-        """`Succeeded` or `Failed`, as Kueue spells them."""
-        return "Succeeded" if self.succeeded else "Failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchStep:
-    """A patch of the object in question. Preconditions are inside `body`.
-
-    `restores`: it gives a user back what was his. What it is for has stopped without it, and it may be left out.
-    """
-
-    body: bytes
-    kind: PatchKind = PatchKind.MERGE
-    subresource: str = ""
-    restores: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteStep:
-    """Delete the object in question (with its UID as precondition), with the grace that the stop names or its own."""
-
-
-Step = PatchStep | DeleteStep
 
 UserT_contra = TypeVar("UserT_contra", contravariant=True)
 

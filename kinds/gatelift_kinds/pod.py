@@ -9,22 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, markers, placed_mark, placed_on, pod_rules, pod_trouble, shown_status
-from gatelift_kinds.kind import (
-    ALL_GRANTED,
-    Charged,
-    DeleteStep,
-    ObjectEnd,
-    Part,
-    PatchStep,
-    Placing,
-    Priority,
-    PriorityNames,
-    Step,
-    UserChange,
-)
-from gatelift_kinds.names import workload_name
-from gatelift_kinds.patches import (
+from gatelift_kinds import charged, job_template, pod_rules
+from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
+from gatelift_kinds.shared.names import workload_name
+from gatelift_kinds.shared.patches import (
     Json,
     Operation,
     add_to_map,
@@ -40,9 +28,22 @@ from gatelift_kinds.patches import (
     stop_marked,
     without_finalizer,
 )
-from gatelift_kinds.pods import over, unbound_and_deleting
-from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
-from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kinds.shared.pods import over, unbound_and_deleting
+from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.values import (
+    ALL_GRANTED,
+    Charged,
+    DeleteStep,
+    ObjectEnd,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+    PriorityNames,
+    Step,
+    UserChange,
+)
+from gatelift_kinds.shared.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gatelift_kinds import fixed
-from gatelift_kinds.review import Change
-from gatelift_kinds.rules import Object
+from gatelift_kinds.shared import fixed
+from gatelift_kinds.shared.review import Change
+from gatelift_kinds.shared.rules import Object
 
 FIELDS = ("activeDeadlineSeconds", "affinity", "nodeSelector", "tolerations")
 """Of the spec: what an API server lets anybody change of a pod at its gate, besides images."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, fixed, markers, not_served, pod_fixed, rules
-from gatelift_kinds.patches import Operation, add_to_map
-from gatelift_kinds.review import Change, FieldError, Verdict, WebhookFacts
+from gatelift_kinds import pod_fixed
 from gatelift_kinds.role_hash import role_hash
-from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label, required
+from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
+from gatelift_kinds.shared.patches import Operation, add_to_map
+from gatelift_kinds.shared.review import Change, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label, required
 from gatelift_kube.values.numbers import whole
 
 _OVER = frozenset({"Succeeded", "Failed"})

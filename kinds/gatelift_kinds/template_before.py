@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import job_partial, markers, placed_mark
-from gatelift_kinds.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
-from gatelift_kinds.placed_on import PLACED_ON
+from gatelift_kinds import job_partial
+from gatelift_kinds.shared import markers, placed_mark
+from gatelift_kinds.shared.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
+from gatelift_kinds.shared.placed_on import PLACED_ON
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.gatelift_bounds import LABEL_VALUE

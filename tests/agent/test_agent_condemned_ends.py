@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.state.condemned import LEFT_SECONDS, REASON, SETTLE_SECONDS
-from gatelift_kinds.pod_trouble import NAMESPACE_GOES
+from gatelift_kinds.shared.pod_trouble import NAMESPACE_GOES
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, POD
 from gatelift_wire.values import messages as m

@@ -32,10 +32,10 @@ from gatelift_agent.core.values.wakes import Wakes
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_agent.core.watched.objects import Objects
-from gatelift_kinds import placed_mark
-from gatelift_kinds.kind import Placing
-from gatelift_kinds.markers import ADMISSION_GATE
 from gatelift_kinds.registry import POD_KIND
+from gatelift_kinds.shared import placed_mark
+from gatelift_kinds.shared.markers import ADMISSION_GATE
+from gatelift_kinds.shared.values import Placing
 from gatelift_kube.objects.core import Node, NodeSpec, Pod, PodSpec, SchedulingGate, Taint
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.objects.versions import is_older

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
 from gatelift_agent.core.values.settings import Mode
-from gatelift_kinds.markers import ADMISSION_GATE
+from gatelift_kinds.shared.markers import ADMISSION_GATE
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gatelift_kinds.pod_trouble import CONDITION, CRASH, GATED, IMAGE, MISSING, START_REFUSED, UNSCHEDULABLE
+from gatelift_kinds.shared.pod_trouble import CONDITION, CRASH, GATED, IMAGE, MISSING, START_REFUSED, UNSCHEDULABLE
 from support.manager.cli_stage import Stage, admitted, condition
 
 TEAM = ("-n", "team")

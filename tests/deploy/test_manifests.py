@@ -15,7 +15,7 @@ from gatelift.cli import manifests
 from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
 from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
-from gatelift_kinds import own_marks
+from gatelift_kinds.shared import own_marks
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values import resources
 from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark

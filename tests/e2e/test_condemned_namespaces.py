@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from gatelift.cli.manifests import ACCEPTING, agent_binding
-from gatelift_kinds.pod_trouble import CONDITION, NAMESPACE_GOES
+from gatelift_kinds.shared.pod_trouble import CONDITION, NAMESPACE_GOES
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_wire.values.keys import FINALIZER_REPORT

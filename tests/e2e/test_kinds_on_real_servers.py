@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kinds.kind import DeleteStep, PatchStep, Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.shared.values import DeleteStep, PatchStep, Placing, PodSetStart
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.deciding.errors import ConflictError

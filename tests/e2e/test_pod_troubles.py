@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.markers import ADMISSION_GATE
-from gatelift_kinds.pod_trouble import CONDITION, CRASH, GATED, MISSING
+from gatelift_kinds.shared.markers import ADMISSION_GATE
+from gatelift_kinds.shared.pod_trouble import CONDITION, CRASH, GATED, MISSING
 from gatelift_kube.values.resources import JOB, POD, Resource
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, World

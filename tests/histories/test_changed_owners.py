@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.made_for import ANNOTATION_OWNER
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER
 from gatelift_kube.values.resources import JOB, LOCAL_QUEUE, POD, WORKLOAD
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History

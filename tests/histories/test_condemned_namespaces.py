@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds.pod_trouble import CONDITION, NAMESPACE_GOES
+from gatelift_kinds.shared.pod_trouble import CONDITION, NAMESPACE_GOES
 from gatelift_kube.deciding.writes import WriteError
 from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
 from gatelift_wire.values.keys import FINALIZER_REPORT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds.markers import ADMISSION_GATE
-from gatelift_kinds.pod_trouble import CONDITION, GATED
+from gatelift_kinds.shared.markers import ADMISSION_GATE
+from gatelift_kinds.shared.pod_trouble import CONDITION, GATED
 from gatelift_kube.values.resources import POD
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_kinds.made_for import ANNOTATION_OWNER
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.history import History
 

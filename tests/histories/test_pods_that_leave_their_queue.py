@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds import markers
+from gatelift_kinds.shared import markers
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.history import History

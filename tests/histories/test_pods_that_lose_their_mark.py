@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.state.out_of_sight import AGAIN_SECONDS, OutOfSight
-from gatelift_kinds import markers
+from gatelift_kinds.shared import markers
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.sim.cluster import Doc

@@ -21,8 +21,8 @@ from scripts import crds, not_served
 from scripts.crd_facts import FACTS
 from scripts.crds import DEFINITIONS
 
-from gatelift_kinds.not_served import EACH, TABLE, Answer
-from gatelift_kinds.not_served import Path as Where
+from gatelift_kinds.shared.not_served import EACH, TABLE, Answer
+from gatelift_kinds.shared.not_served import Path as Where
 from gatelift_kube.objects.core import PodTemplate
 from gatelift_kube.objects.meta import Condition, ObjectMeta
 
@@ -174,7 +174,7 @@ def test_is_40_every_marker_of_kueues_is_read_or_in_the_table(marker: str) -> No
         return
     constants = {
         target.id
-        for node in ast.parse((ROOT / "kinds/gatelift_kinds/markers.py").read_text()).body
+        for node in ast.parse((ROOT / "kinds/gatelift_kinds/shared/markers.py").read_text()).body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value == marker
         for target in node.targets
         if isinstance(target, ast.Name)
@@ -184,7 +184,9 @@ def test_is_40_every_marker_of_kueues_is_read_or_in_the_table(marker: str) -> No
 
 
 def test_is_40_every_identifier_of_kueues_that_our_code_knows_is_on_the_list() -> None:
-    known = {text for module in (*sources(), ROOT / "kinds/gatelift_kinds/markers.py") for text in named_in(module)}
+    known = {
+        text for module in (*sources(), ROOT / "kinds/gatelift_kinds/shared/markers.py") for text in named_in(module)
+    }
     spelled = {one for one in known if IDENTIFIER.fullmatch(one)}
     assert sorted(spelled - set(MARKERS) - NAMES_OF_ANOTHER_SORT) == []
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kinds.kind import KindError, ObjectEnd, Part, Placing, PriorityNames
 from gatelift_kinds.registry import BARE_KIND as KIND
 from gatelift_kinds.registry import BY_RESOURCE, KINDS, TRAVELLING, kind_named, kind_of
+from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Placing, PriorityNames
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD
 from support.manager.kind_objects import KEY, Json, condition, patched

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kinds import failed_container
-from gatelift_kinds.failed_container import Failure
+from gatelift_kinds.shared import failed_container
+from gatelift_kinds.shared.failed_container import Failure
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.limits import LAST_WORDS_MAX
 from gatelift_wire.values.messages import FailedContainer

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gatelift_kinds import job_rules, pod_rules
-from gatelift_kinds.markers import QUEUE_NAME
-from gatelift_kinds.patches import encode
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared.markers import QUEUE_NAME
+from gatelift_kinds.shared.patches import encode
+from gatelift_kinds.shared.review import WebhookFacts
 from support.manager.kind_objects import Json, a_job, a_pod
 
 FACTS = WebhookFacts(namespace_selected=True)

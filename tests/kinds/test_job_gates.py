@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.job_rules import validate_create, validate_update
-from gatelift_kinds.markers import ADMISSION_GATE, MANAGED, MULTIKUEUE_MANAGER, QUEUE_NAME, TOPOLOGY_GATE
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.registry import POD_KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared.markers import ADMISSION_GATE, MANAGED, MULTIKUEUE_MANAGER, QUEUE_NAME, TOPOLOGY_GATE
+from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kube.values.resources import JOB
 from support.manager import builders
 from support.manager.kind_objects import Json, a_job, job

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift_kinds.kind import MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
-from gatelift_kinds.workload_document import needs_digest
+from gatelift_kinds.shared.values import MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
+from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_wire.values.keys import PlacementKey

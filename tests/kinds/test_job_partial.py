@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.job_rules import corrected, validate_create, validate_update
-from gatelift_kinds.kind import MergeConflictError, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared.review import WebhookFacts
+from gatelift_kinds.shared.values import MergeConflictError, PatchStep, Placing, PodSetStart, Priority
 from support.manager.kind_objects import KEY, WALL, Json, a_job, job, merged, patched, raw, workload
 
 MIN = "kueue.x-k8s.io/job-min-parallelism"

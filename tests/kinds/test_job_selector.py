@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from gatelift_kinds.job_rules import validate_create, validate_update
-from gatelift_kinds.kind import MergeConflictError, Placing, PodSetStart, Priority, UserChange
 from gatelift_kinds.registry import JOB_KIND as KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared.review import WebhookFacts
+from gatelift_kinds.shared.values import MergeConflictError, Placing, PodSetStart, Priority, UserChange
 from support.manager.kind_objects import KEY, Json, a_job, job, raw, workload
 
 FACTS = WebhookFacts(namespace_selected=True)

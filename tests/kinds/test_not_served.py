@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import asked_for, markers, not_served
-from gatelift_kinds.not_served import TABLE, Answer
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared import asked_for, markers, not_served
+from gatelift_kinds.shared.not_served import TABLE, Answer
+from gatelift_kinds.shared.review import WebhookFacts
 
 FACTS = WebhookFacts(local_queues={"q": False})
 Q = {markers.QUEUE_NAME: "q"}

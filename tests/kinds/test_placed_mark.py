@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from gatelift_kinds import placed_mark
-from gatelift_kinds.kind import Placing
-from gatelift_kinds.placed_mark import Mark
 from gatelift_kinds.registry import JOB_KIND as KIND
+from gatelift_kinds.shared import placed_mark
+from gatelift_kinds.shared.placed_mark import Mark
+from gatelift_kinds.shared.values import Placing
 from gatelift_kube.objects.core import Toleration
 from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import KEY, Json, a_job, job, patched, raw

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gatelift_kinds import placed_on, template_before
-from gatelift_kinds.kind import Placing
-from gatelift_kinds.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
+from gatelift_kinds import template_before
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.shared import placed_on
+from gatelift_kinds.shared.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
+from gatelift_kinds.shared.values import Placing
 from support.manager.kind_objects import KEY, Json, a_job, a_pod, job, merged, patched, pod, raw
 
 PLACING = Placing(key=KEY, origin="home", namespace="ns")

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.kind import DeleteStep, MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
-from gatelift_kinds.pods import count_pods
 from gatelift_kinds.registry import POD_KIND as KIND
+from gatelift_kinds.shared.pods import count_pods
+from gatelift_kinds.shared.values import (
+    DeleteStep,
+    MergeConflictError,
+    ObjectEnd,
+    PatchStep,
+    Placing,
+    PodSetStart,
+    Priority,
+)
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import pod_trouble
 from gatelift_kinds.pod import PodKind
-from gatelift_kinds.pod_trouble import CRASH, IMAGE, UNSCHEDULABLE, Trouble, first, of_failed, of_status
+from gatelift_kinds.shared import pod_trouble
+from gatelift_kinds.shared.pod_trouble import CRASH, IMAGE, UNSCHEDULABLE, Trouble, first, of_failed, of_status
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import Condition
 from support.manager import kind_objects

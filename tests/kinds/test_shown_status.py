@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gatelift.core.told import mirror
-from gatelift_kinds import shown_status
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.shared import shown_status
 from gatelift_kube.values.plain_text import plain
 from support.manager.kind_objects import Json, a_job, a_pod, job, merged, pod, raw
 

@@ -9,11 +9,12 @@ import json
 
 import pytest
 
-from gatelift_kinds import placed_mark, template_before
+from gatelift_kinds import template_before
 from gatelift_kinds.job_rules import corrected, validate_create, validate_update
-from gatelift_kinds.kind import Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND as KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared import placed_mark
+from gatelift_kinds.shared.review import WebhookFacts
+from gatelift_kinds.shared.values import Placing, PodSetStart
 from gatelift_kube.objects.core import Toleration
 from support.manager.kind_objects import KEY, Json, a_job, job, merged, patched, raw
 

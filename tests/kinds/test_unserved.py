@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import markers, unserved
+from gatelift_kinds.shared import markers, unserved
 
 Q = {markers.QUEUE_NAME: "q"}
 KINDS = tuple(unserved.BY_KIND)

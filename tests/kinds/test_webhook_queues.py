@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.webhooks.review import WARNING_CHARS_MAX
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared.review import WebhookFacts
 from support.manager.webhook_documents import ELSEWHERE, FACTS, Json, K, Q, a_job, a_pod, defaulted, told
 
 HELD = WebhookFacts(local_queues={"q": False, "r": False}, reserved_by="pod-x-12345")

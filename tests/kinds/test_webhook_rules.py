@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kinds import pod_rules
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import ErrorKind, WebhookFacts
+from gatelift_kinds.shared.review import ErrorKind, WebhookFacts
 from gatelift_sandbox.embedded.patching import json_patch
 from support.manager.webhook_documents import (
     CLASS,

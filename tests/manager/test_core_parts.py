@@ -21,7 +21,7 @@ from gatelift.core.records.ledger import AttemptLedger, LedgerError
 from gatelift.core.state import showing
 from gatelift.core.told.mirror import urgent
 from gatelift_admission.values.model import Reserve
-from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
+from gatelift_kinds.shared.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.objects.selectors import matches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.told.pod_troubles import SETTLE_SECONDS
-from gatelift_kinds.pod_trouble import CONDITION
+from gatelift_kinds.shared.pod_trouble import CONDITION
 from gatelift_kube.deciding.writes import Patch, WriteError
 from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
 from gatelift_wire.values.messages import CountsReport, PodSetCounts, PodTrouble

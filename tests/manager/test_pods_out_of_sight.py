@@ -9,7 +9,7 @@ import pytest
 from gatelift.adapters.kubernetes import OUT_OF_SIGHT, UNMARKED, is_told_of_unmarked, out_of_sight
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import Event
-from gatelift_kinds import markers
+from gatelift_kinds.shared import markers
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import POD, ObjectRef
 from gatelift_wire.values.messages import Stop

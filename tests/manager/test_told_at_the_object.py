@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_kinds.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
+from gatelift_kinds.shared.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON
 from gatelift_kube.deciding.writes import Patch
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world

@@ -13,8 +13,8 @@ import yaml
 from gatelift.config import Configuration
 from gatelift.webhooks import owners
 from gatelift.webhooks.app import Daemon, settings_of
-from gatelift_kinds import markers
-from gatelift_kinds.names import workload_name
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
 from gatelift_kube.values.resources import JOB, LOCAL_QUEUE, WORKLOAD
 from support.manager.webhook_requests import Json, K, operations, owned, queued

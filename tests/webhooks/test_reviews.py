@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gatelift.webhooks import review
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict, WebhookFacts
 
 Json = dict[str, Any]
 FACTS = WebhookFacts(local_queues={"default": True}, default_priority_class=True)

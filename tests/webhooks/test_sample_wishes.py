@@ -11,8 +11,8 @@ import yaml
 
 from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.judge import KINDS
-from gatelift_kinds import markers, unserved
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.shared import markers, unserved
+from gatelift_kinds.shared.review import Verdict, WebhookFacts
 from support.manager.webhook_requests import queued
 
 from .conftest import Asking

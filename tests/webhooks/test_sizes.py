@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.webhooks import review, sizes
-from gatelift_kinds.review import Verdict
+from gatelift_kinds.shared.review import Verdict
 
 Json = dict[str, Any]
 QUEUED, OF_A_RUN = {"kueue.x-k8s.io/queue-name": "q"}, {"gatelift.dev/origin": "o"}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gatelift.webhooks import review
-from gatelift_kinds import unserved
+from gatelift_kinds.shared import unserved
 
 
 @pytest.mark.parametrize("kind", [each.kind for each in unserved.BUILT_IN])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.webhooks import queueing, review
-from gatelift_kinds.review import Verdict
+from gatelift_kinds.shared.review import Verdict
 from support.manager.validation_cases import Case, cases, old_and_new
 
 CASES = [pytest.param(one, id=one.rule) for one in cases()]

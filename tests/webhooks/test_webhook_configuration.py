@@ -9,7 +9,7 @@ import pytest
 
 from gatelift.webhooks import configuration
 from gatelift.webhooks.configuration import Wanted
-from gatelift_kinds import unserved
+from gatelift_kinds.shared import unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_sandbox.embedded import conditions
 

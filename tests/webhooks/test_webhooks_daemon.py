@@ -21,7 +21,7 @@ from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SHOWN, U
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
-from gatelift_kinds.names import workload_name
+from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
 from gatelift_kube.objects import selectors
 from gatelift_kube.values.resources import LOCAL_QUEUE, SECRET, WORKLOAD

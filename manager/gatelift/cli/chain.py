@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.clusters.multikueue_clusters import way_in
-from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kinds.shared.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ForbiddenError, NotFoundError
 from gatelift_kube.objects import conditions

@@ -16,7 +16,7 @@ from rich.text import Text
 from gatelift.cli.listing import placement_of, situation_of
 from gatelift.core import texts
 from gatelift_admission.texts import BYPASSED
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 
 Json = Mapping[str, Any]

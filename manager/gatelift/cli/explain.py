@@ -23,8 +23,8 @@ from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
-from gatelift_kinds import pod_trouble
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared import pod_trouble
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import Admission, Workload

@@ -21,7 +21,7 @@ from gatelift.cli.target import target_of
 from gatelift.core import texts
 from gatelift.core.records import epochs, record
 from gatelift_admission.engine import POSITIONS_MAX
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import AdmissionCheckState, ClusterQueue, LocalQueue, Workload

@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks import sizes
-from gatelift_kinds import job_partial, markers, placed_mark, template_before, unserved
+from gatelift_kinds import job_partial, template_before
+from gatelift_kinds.shared import markers, placed_mark, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.objects.selectors import NAMESPACE_LABEL
 from gatelift_kube.values.resources import (
@@ -89,7 +90,7 @@ POD = HookedKind(name="pod", group="", plural="pods", subresources=("ephemeralco
 JOB = HookedKind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
 UNSERVED = "unserved"
-"""In our paths: what makes pods and is not queued itself (`gatelift_kinds.unserved`)."""
+"""In our paths: what makes pods and is not queued itself (`gatelift_kinds.shared.unserved`)."""
 GROWN = "grown"
 """In our paths: what gets larger (`sizes`)."""
 LABELS_USUAL = 64

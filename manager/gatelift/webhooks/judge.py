@@ -12,10 +12,10 @@ from gatelift.webhooks.owners import JOB_CONTROLLERS, Owners, OwnerUnknownError
 from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
-from gatelift_kinds import markers, rules, unserved
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared import markers, rules, unserved
+from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict, WebhookFacts
 
 KINDS: dict[str, Kind[Any]] = {"pod": POD_KIND, "job": JOB_KIND}
 

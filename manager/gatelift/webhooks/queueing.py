@@ -14,9 +14,9 @@ import msgspec
 from gatelift.webhooks.review import Json, Question
 from gatelift_admission.feed import validation, validation_workload
 from gatelift_admission.feed.validation import FieldError
-from gatelift_kinds import asked_for
-from gatelift_kinds import review as kinds
-from gatelift_kinds.review import ErrorKind, Verdict
+from gatelift_kinds.shared import asked_for
+from gatelift_kinds.shared import review as kinds
+from gatelift_kinds.shared.review import ErrorKind, Verdict
 from gatelift_kube.decoding import unknown_fields
 from gatelift_kube.decoding.decoding import struct_of
 from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift.webhooks.owners import READ_SECONDS_MAX
-from gatelift_kinds import markers, rules
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.names import workload_name
+from gatelift_kinds.shared import markers, rules
+from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import KubeError, NotFoundError
 from gatelift_kube.objects.conditions import is_true

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks.envelope import Envelope
-from gatelift_kinds import unserved
-from gatelift_kinds.review import ErrorKind, FieldError, Verdict
+from gatelift_kinds.shared import unserved
+from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict
 
 API_VERSION = "admission.k8s.io/v1"
 MESSAGE_CHARS_MAX = 2000

@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.webhooks.review import Json, Question
-from gatelift_kinds import markers, rules
-from gatelift_kinds.review import ErrorKind, FieldError, Verdict
+from gatelift_kinds.shared import markers, rules
+from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict
 from gatelift_wire.values.keys import LABEL_ORIGIN
 
 OBJECT_BYTES_MAX = 512 * 1024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatelift_kinds import markers
-from gatelift_kinds.review import WebhookFacts
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.cache import Cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.shared.review import Verdict, WebhookFacts
 from gatelift_sandbox.embedded.patching import json_patch
 
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from gatelift_kinds.markers import JOB_MIN_PARALLELISM
+from gatelift_kinds.shared.markers import JOB_MIN_PARALLELISM
 from gatelift_kube.values.resources import POD
 from support.sim.cluster import Doc
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 
 

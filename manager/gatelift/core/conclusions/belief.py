@@ -13,7 +13,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.state import few_lines
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.texts import LABELS_NOT_BELIEVED, labels_not_believed
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.inventory import InventoryEntry

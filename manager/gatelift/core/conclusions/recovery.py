@@ -43,7 +43,7 @@ from gatelift.core.state.recovery_values import (
     told,
     word,
 )
-from gatelift_kinds.kind import PatchStep
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload

@@ -22,7 +22,7 @@ from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey

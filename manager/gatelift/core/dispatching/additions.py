@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gatelift.core import texts
-from gatelift_kinds.kind import MergeConflictError
+from gatelift_kinds.shared.values import MergeConflictError
 from gatelift_kube.objects.kueue import PodSetUpdate, Workload
 from gatelift_wire.values.messages import PodSetRequest
 

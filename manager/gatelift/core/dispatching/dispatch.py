@@ -24,7 +24,7 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.told import telling
 from gatelift_admission.values import amounts
-from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.selectors import matches
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT

@@ -20,9 +20,9 @@ from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.told import pod_troubles, shown_end
 from gatelift.core.told.refused_ends import SAID
-from gatelift_kinds import kind as kinds
-from gatelift_kinds.made_for import is_orphan
-from gatelift_kinds.markers import RESOURCE_IN_USE
+from gatelift_kinds.shared import values as kinds
+from gatelift_kinds.shared.made_for import is_orphan
+from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 

@@ -24,9 +24,9 @@ from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift_kinds.kind import KindError
-from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
-from gatelift_kinds.workload_document import needs_digest
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
+from gatelift_kinds.shared.values import KindError
+from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload

@@ -12,7 +12,7 @@ from gatelift.core.dispatching import dispatch
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
-from gatelift_kinds.markers import RESOURCE_IN_USE
+from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.deciding.writes import KubeObject, WriteFailed
 from gatelift_kube.values.plain_text import plain
 

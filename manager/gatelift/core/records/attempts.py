@@ -9,7 +9,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.offer_round import OfferRound
 from gatelift_admission.values.model import Reserve
-from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey

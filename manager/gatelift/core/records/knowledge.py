@@ -14,7 +14,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.records.record import Record
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (

@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.records import admitted_by, epochs
-from gatelift_kinds import pod_trouble
+from gatelift_kinds.shared import pod_trouble
 from gatelift_kube.objects.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain

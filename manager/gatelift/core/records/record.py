@@ -19,7 +19,7 @@ from gatelift.core.api import documents
 from gatelift.core.records import admitted_by, epochs, own_conditions
 from gatelift.core.records.attempts import Ending
 from gatelift_admission.values.model import Reserve
-from gatelift_kinds import pod_trouble
+from gatelift_kinds.shared import pod_trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, fitting, is_true, put, without
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

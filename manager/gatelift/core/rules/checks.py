@@ -17,8 +17,8 @@ from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.rules import in_use, targets
 from gatelift.core.state.core import Core, Decided
 from gatelift_admission.told.statuses import QueueFigures
-from gatelift_kinds.kind import PatchStep
-from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kinds.shared.markers import MULTIKUEUE_MANAGER
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue

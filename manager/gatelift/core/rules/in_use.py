@@ -18,8 +18,8 @@ from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import showing
 from gatelift.core.state.core import Core, Decided
 from gatelift_admission.charges.debts import CHARGED_IN
-from gatelift_kinds.kind import PatchStep
-from gatelift_kinds.markers import RESOURCE_IN_USE
+from gatelift_kinds.shared.markers import RESOURCE_IN_USE
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload
 from gatelift_kube.values.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 

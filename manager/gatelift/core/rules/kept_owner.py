@@ -22,7 +22,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.objects.versions import newer

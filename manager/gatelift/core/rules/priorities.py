@@ -14,7 +14,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
-from gatelift_kinds.kind import Priority, PriorityNames
+from gatelift_kinds.shared.values import Priority, PriorityNames
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload, WorkloadPriorityClass
 from gatelift_kube.values.resources import KUEUE_GROUP, ObjectRef

@@ -10,7 +10,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state.core import Core
-from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gatelift.core.state.core import Core
-from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
-from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift_kinds.shared.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import MultiKueueConfig
 from gatelift_kube.objects.selectors import matches

@@ -39,7 +39,8 @@ from gatelift.core.state.settings import CoreSettings
 from gatelift.core.state.shown_queues import ShownQueues
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
-from gatelift_kinds.kind import Kind, PatchStep
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.kueue import Workload

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TypeVar
 
-from gatelift_kinds.pod_trouble import TEXT_CHARS_MAX
+from gatelift_kinds.shared.pod_trouble import TEXT_CHARS_MAX
 from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.messages import (
     Bid,

@@ -14,8 +14,8 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Decided
-from gatelift_kinds import placed_on
-from gatelift_kinds.kind import PatchStep
+from gatelift_kinds.shared import placed_on
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.values.unreadable import UNREADABLE
 
 MERGE_SECONDS = 1.0

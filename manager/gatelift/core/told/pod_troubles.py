@@ -18,8 +18,7 @@ from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, Decided
-from gatelift_kinds.kind import PatchStep
-from gatelift_kinds.pod_trouble import (
+from gatelift_kinds.shared.pod_trouble import (
     CONDITION,
     GATED,
     NAMESPACE_GOES,
@@ -30,6 +29,7 @@ from gatelift_kinds.pod_trouble import (
     of_status,
     told,
 )
+from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition

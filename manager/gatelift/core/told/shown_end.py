@@ -17,7 +17,7 @@ from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror
-from gatelift_kinds.kind import ObjectEnd, PatchStep
+from gatelift_kinds.shared.values import ObjectEnd, PatchStep
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

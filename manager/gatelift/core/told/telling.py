@@ -20,7 +20,7 @@ from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
-from gatelift_kinds.pod_trouble import START_REFUSED
+from gatelift_kinds.shared.pod_trouble import START_REFUSED
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload

@@ -23,10 +23,11 @@ from gatelift.core.state import out_of_sight
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror, pod_troubles, shown_end
-from gatelift_kinds import placed_on
-from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
-from gatelift_kinds.made_for import owners_of
-from gatelift_kinds.rules import OUT_OF_QUEUE
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared import placed_on
+from gatelift_kinds.shared.made_for import owners_of
+from gatelift_kinds.shared.rules import OUT_OF_QUEUE
+from gatelift_kinds.shared.values import KindError, PatchStep, UserChange
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true

@@ -40,8 +40,8 @@ from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.values.shapes import ShapeError
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_kinds import own_marks
-from gatelift_kinds.kind import MergeConflictError, ObjectEnd, Part
+from gatelift_kinds.shared import own_marks
+from gatelift_kinds.shared.values import MergeConflictError, ObjectEnd, Part
 from gatelift_wire.values.messages import Applied, GatesLifted
 from gatelift_wire.values.refusals import Refusal
 

@@ -20,7 +20,7 @@ from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_agent.core.watched.ownership import Maker
 from gatelift_kinds import registry
-from gatelift_kinds.placed_mark import Mark
+from gatelift_kinds.shared.placed_mark import Mark
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import LABEL_ORIGIN, PlacementKey

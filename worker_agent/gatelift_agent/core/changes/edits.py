@@ -15,7 +15,7 @@ from gatelift_agent.core.placement.placements import STARTING, Ending, EndingKin
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
-from gatelift_kinds.patches import add_to_map, stop_marked
+from gatelift_kinds.shared.patches import add_to_map, stop_marked
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.unreadable import UNREADABLE

@@ -17,7 +17,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
-from gatelift_kinds import pods
+from gatelift_kinds.shared import pods
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_wire.values.messages import Stopped
 

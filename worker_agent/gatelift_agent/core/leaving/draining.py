@@ -19,8 +19,8 @@ from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Purpose
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds import own_marks, pods
-from gatelift_kinds.kind import DeleteStep, PatchStep, Step
+from gatelift_kinds.shared import own_marks, pods
+from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID

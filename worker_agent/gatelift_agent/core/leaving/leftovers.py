@@ -15,7 +15,7 @@ from gatelift_agent.core.placement.placements import ENDED, Ending, EndingKind, 
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
-from gatelift_kinds.pod_trouble import NAMESPACE_GOES
+from gatelift_kinds.shared.pod_trouble import NAMESPACE_GOES
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_wire.values.keys import FINALIZER_REPORT
 

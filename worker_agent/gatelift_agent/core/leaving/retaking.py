@@ -14,7 +14,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kinds import registry
-from gatelift_kinds.patches import stop_marked
+from gatelift_kinds.shared.patches import stop_marked
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Applied, Commit, GatesLifted
 

@@ -7,8 +7,8 @@ to be looked at. Neighbours: `observing` tells of pods, `closing` asks.
 from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import EndingKind, Placement
-from gatelift_kinds import failed_container
-from gatelift_kinds.failed_container import Failure
+from gatelift_kinds.shared import failed_container
+from gatelift_kinds.shared.failed_container import Failure
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.messages import FailedContainer
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef

@@ -16,7 +16,7 @@ from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending
 from gatelift_agent.core.reporting import troubles
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
-from gatelift_kinds import pod_trouble, pods
+from gatelift_kinds.shared import pod_trouble, pods
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod, raw_status

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.state.world import World
-from gatelift_kinds import markers, pod_trouble
-from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kinds.shared import markers, pod_trouble
+from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB
 from gatelift_wire.values.messages import PodSetCounts

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds import pods, registry
+from gatelift_kinds import registry
+from gatelift_kinds.shared import pods
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.values.resources import JOB
 from gatelift_wire.values import limits

@@ -22,7 +22,8 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_kinds import pods, registry
+from gatelift_kinds import registry
+from gatelift_kinds.shared import pods
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.meta import ObjectMeta

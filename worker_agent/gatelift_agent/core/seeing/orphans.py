@@ -1,8 +1,8 @@
 """Pods of a Job that it does not control: taken off it by somebody, or left by a deletion with the policy Orphan.
 
 They are its placement's all the same: by their UID once they were seen under the Job, and by the mark that nobody can
-take off them after a restart (`gatelift_kinds.placed_mark`). Nobody granted what runs beside the pods that the Job's
-controller makes in their place: so they hold the placement until they have ended, and are ended by us.
+take off them after a restart (`gatelift_kinds.shared.placed_mark`). Nobody granted what runs beside the pods that the
+Job's controller makes in their place: so they hold the placement until they have ended, and are ended by us.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import ref_of
 from gatelift_agent.core.watched.ownership import Maker
-from gatelift_kinds import pods
-from gatelift_kinds.placed_mark import Mark
+from gatelift_kinds.shared import pods
+from gatelift_kinds.shared.placed_mark import Mark
 from gatelift_kube.deciding.writes import EmitEvent
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import POD

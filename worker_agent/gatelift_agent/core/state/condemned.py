@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gatelift_kinds import pods
+from gatelift_kinds.shared import pods
 from gatelift_kube.objects.core import Namespace
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_agent.core.watched.objects import Held, Objects
 from gatelift_agent.core.watched.ownership import Maker
 from gatelift_kinds import registry
-from gatelift_kinds.kind import Kind, Placing, PodSetStart
-from gatelift_kinds.patches import merged_selector
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared.patches import merged_selector
+from gatelift_kinds.shared.values import Placing, PodSetStart
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.core import Namespace, Pod

@@ -17,7 +17,7 @@ import msgspec
 
 from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
-from gatelift_kinds import pods
+from gatelift_kinds.shared import pods
 from gatelift_kube.objects.core import Node, Pod, Quantity
 from gatelift_wire.values.keys import LABEL_ORIGIN
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.ownership import Maker
-from gatelift_kinds import pod_trouble, pods
-from gatelift_kinds.pod_trouble import Trouble
+from gatelift_kinds.shared import pod_trouble, pods
+from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.meta import ObjectMeta

@@ -8,9 +8,9 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
-from gatelift_kinds import markers, placed_mark
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.placed_mark import Mark
+from gatelift_kinds.shared import markers, placed_mark
+from gatelift_kinds.shared.placed_mark import Mark
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gatelift_kinds.review import Change, FieldError
-from gatelift_kinds.rules import Object, invalid
+from gatelift_kinds.shared.review import Change, FieldError
+from gatelift_kinds.shared.rules import Object, invalid
 
 RUNS_ELSEWHERE = "is not passed on to the cluster where the {kind} runs: {way_out}"
 

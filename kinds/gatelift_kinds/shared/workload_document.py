@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers
-from gatelift_kinds.kind import Priority
-from gatelift_kinds.made_for import ANNOTATION_OWNER, written
-from gatelift_kinds.patches import encode
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, written
+from gatelift_kinds.shared.patches import encode
+from gatelift_kinds.shared.values import Priority
 from gatelift_kube.objects.core import Container, PodSpec
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import ObjectMeta

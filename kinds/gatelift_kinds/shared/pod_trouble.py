@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from gatelift_kinds.patches import Json
+from gatelift_kinds.shared.patches import Json
 from gatelift_kube.objects.conditions import TRUE
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.plain_text import plain

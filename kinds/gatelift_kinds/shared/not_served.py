@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_kinds import markers
+from gatelift_kinds.shared import markers
 from gatelift_wire.values.keys import ANNOTATION_DISCONNECT
 from gatelift_wire.values.messages import DisconnectPolicy
 

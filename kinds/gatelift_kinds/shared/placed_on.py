@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kinds.patches import decode, encode
+from gatelift_kinds.shared.patches import decode, encode
 from gatelift_kube.objects.meta import ObjectMeta
 
 PLACED_ON = "gatelift.dev/placed-on"

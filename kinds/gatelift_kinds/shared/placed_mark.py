@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gatelift_kinds.kind import Placing
+from gatelift_kinds.shared.values import Placing
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.numbers import whole

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gatelift_kinds.not_served import EACH, EVERY_KEY, TABLE, Answer, Entry, Path
-from gatelift_kinds.review import Verdict
-from gatelift_kinds.rules import Object, forbidden
+from gatelift_kinds.shared.not_served import EACH, EVERY_KEY, TABLE, Answer, Entry, Path
+from gatelift_kinds.shared.review import Verdict
+from gatelift_kinds.shared.rules import Object, forbidden
 
 _BY_KIND: dict[str, tuple[Entry, ...]] = {
     kind: tuple(entry for entry in TABLE if kind in entry.kinds and not entry.by_rule and entry.answer != Answer.LEFT)

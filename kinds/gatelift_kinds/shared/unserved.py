@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_kinds import markers, rules
-from gatelift_kinds.review import Verdict
-from gatelift_kinds.rules import Object, forbidden, label
+from gatelift_kinds.shared import markers, rules
+from gatelift_kinds.shared.review import Verdict
+from gatelift_kinds.shared.rules import Object, forbidden, label
 
 EACH = "*"
 """In a path: each item of a list, each value of a map."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds.kind import MergeConflictError
+from gatelift_kinds.shared.values import MergeConflictError
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.values.keys import LABEL_STOPPING, PlacementKey

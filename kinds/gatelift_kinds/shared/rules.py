@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import markers, not_served
-from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
-from gatelift_kinds.patches import Operation, add_to_map
-from gatelift_kinds.review import ErrorKind, FieldError, WebhookFacts
+from gatelift_kinds.shared import markers, not_served
+from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift_kinds.shared.patches import Operation, add_to_map
+from gatelift_kinds.shared.review import ErrorKind, FieldError, WebhookFacts
 from gatelift_kube.values.numbers import whole
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
 from gatelift_wire.values.messages import DisconnectPolicy

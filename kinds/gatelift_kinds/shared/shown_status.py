@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds.patches import Json
+from gatelift_kinds.shared.patches import Json
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.timestamps import is_time
 from gatelift_kube.values.unreadable import UNREADABLE

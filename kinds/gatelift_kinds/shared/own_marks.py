@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers
+from gatelift_kinds.shared import markers
 
 _PREFIXES = ("gatelift.dev/", "kueue.x-k8s.io/")
 _PLACED = "placed-as.gatelift.dev/"
