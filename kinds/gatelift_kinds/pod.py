@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, pod_rules
+from gatelift_kinds import pod_charged, pod_rules
 from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
+from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import (
     Json,
@@ -181,7 +182,7 @@ class PodKind:
         if gates:
             spec["schedulingGates"] = gates
         marks = {
-            "labels": job_template.own_labels(markers.travelling(obj.metadata.labels)),
+            "labels": own_labels(markers.travelling(obj.metadata.labels)),
             "annotations": markers.travelling(obj.metadata.annotations),
         }
         part = Part(
@@ -413,11 +414,11 @@ class PodKind:
 
     def charged(self, obj: Pod, raw: bytes) -> Charged:
         """Return the digest of its requests."""
-        return charged.of_pod(obj)
+        return pod_charged.of_pod(obj)
 
     def uncharged(self, raw: bytes) -> Mapping[str, str]:
         """Return the digests of its images, deadline, tolerations and ephemeral containers."""
-        return charged.uncharged_of_pod(raw)
+        return pod_charged.uncharged(raw)
 
     def pod_of_it(self, obj: Pod, raw: bytes) -> bytes | None:
         """Return None: it is the pod."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import charged
+from gatelift_kinds import pod_charged
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from support.manager.builders import a_job
 from support.manager.kind_objects import Json, a_pod, job, patched, pod, raw
@@ -136,10 +136,10 @@ def test_hd_134_what_is_put_back_starts_pods_where_any_number_grows_and_it_is_le
 )
 def test_hd_213_what_is_changed_in_place_and_charged_for_by_nobody_is_told_apart(field: str, value: Any) -> None:
     plain = {"spec": {"containers": [{"name": "c", "image": "a"}]}}
-    before = charged.uncharged_of_pod(json.dumps(plain).encode())
+    before = pod_charged.uncharged(json.dumps(plain).encode())
     empty = json.dumps({"spec": {**plain["spec"], "tolerations": [], "ephemeralContainers": None}}).encode()
-    assert charged.uncharged_of_pod(empty) == before
-    after = charged.uncharged_of_pod(json.dumps({"spec": {**plain["spec"], field: value}}).encode())
+    assert pod_charged.uncharged(empty) == before
+    after = pod_charged.uncharged(json.dumps({"spec": {**plain["spec"], field: value}}).encode())
     assert [name for name in before if before[name] != after[name]] == [field]
     assert len(json.dumps(dict(before))) < 256, "a mark has room for it"
 
@@ -147,5 +147,5 @@ def test_hd_213_what_is_changed_in_place_and_charged_for_by_nobody_is_told_apart
 def test_an_image_that_is_no_text_is_compared_as_it_is() -> None:
     """No API server serves one; whoever reads what one served has an answer all the same."""
     documents = [{"spec": {"initContainers": [{"name": "first", "image": image}]}} for image in (1, 2)]
-    one, other = (charged.uncharged_of_pod(json.dumps(each).encode()) for each in documents)
+    one, other = (pod_charged.uncharged(json.dumps(each).encode()) for each in documents)
     assert one["containers[*].image"] != other["containers[*].image"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import job_fixed
-from gatelift_kinds.job_rules import validate_update
+from gatelift_kinds.job import fixed as job_fixed
+from gatelift_kinds.job.rules import validate_update
 from gatelift_kinds.shared import markers
 from support.manager.webhook_documents import ELSEWHERE, FACTS, Json, Q, a_job, told
 

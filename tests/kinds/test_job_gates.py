@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds.job_rules import validate_create, validate_update
+from gatelift_kinds.job.rules import validate_create, validate_update
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.registry import POD_KIND
 from gatelift_kinds.shared.markers import ADMISSION_GATE, MANAGED, MULTIKUEUE_MANAGER, QUEUE_NAME, TOPOLOGY_GATE

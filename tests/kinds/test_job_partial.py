@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.job_rules import corrected, validate_create, validate_update
+from gatelift_kinds.job.rules import corrected, validate_create, validate_update
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kinds.shared.values import MergeConflictError, PatchStep, Placing, PodSetStart, Priority

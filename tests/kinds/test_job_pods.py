@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_kinds import job_pods
+from gatelift_kinds.job import pods as job_pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 

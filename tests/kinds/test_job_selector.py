@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gatelift_kinds.job_rules import validate_create, validate_update
+from gatelift_kinds.job.rules import validate_create, validate_update
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kinds.shared.values import MergeConflictError, Placing, PodSetStart, Priority, UserChange

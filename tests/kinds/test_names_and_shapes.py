@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.indexes import count_below
+from gatelift_kinds.job.indexes import count_below
 from gatelift_kinds.role_hash import role_hash, shape
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.names import workload_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_kinds import template_before
+from gatelift_kinds.job import template_before
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.placed_on import ANNOTATIONS_BYTES_MAX, PLACED_ON

@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from gatelift_kinds import template_before
-from gatelift_kinds.job_rules import corrected, validate_create, validate_update
+from gatelift_kinds.job import template_before
+from gatelift_kinds.job.rules import corrected, validate_create, validate_update
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.shared import placed_mark
 from gatelift_kinds.shared.review import WebhookFacts

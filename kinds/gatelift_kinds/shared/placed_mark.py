@@ -3,8 +3,8 @@
 Labels, annotations, finalizers and owners of a running pod are anybody's to edit who may patch it. The API server lets
 tolerations be added and never taken off or changed. So the template of a placed Job carries one, and each of its pods
 says for as long as it lives which placement it runs for. At `local` it says of which note of the template before it was
-made with, too (`template_before`): that annotation is anybody's to write who may edit the Job. A pod that is an object
-of its own says it of itself: at a worker as it is made, by its name, and at `local` as it is let go, by its UID.
+made with, too (`job.template_before`): that annotation is anybody's to write who may edit the Job. A pod that is an
+object of its own says it of itself: at a worker as it is made, by its name, and at `local` as it is let go, by its UID.
 """
 
 from __future__ import annotations

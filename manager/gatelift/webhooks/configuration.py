@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks import sizes
-from gatelift_kinds import job_partial, template_before
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import markers, placed_mark, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.objects.selectors import NAMESPACE_LABEL

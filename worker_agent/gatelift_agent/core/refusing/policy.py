@@ -13,7 +13,7 @@ from gatelift_agent.core.refusing.allow_lists import denied
 from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.settings import Policy
-from gatelift_kinds import job_selector
+from gatelift_kinds.job import selector as job_selector
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.values.resources import JOB
 from gatelift_wire.values.keys import LABEL_ACCEPT

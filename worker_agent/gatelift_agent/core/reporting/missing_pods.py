@@ -13,7 +13,7 @@ from __future__ import annotations
 from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
-from gatelift_kinds import job_pods
+from gatelift_kinds.job import pods as job_pods
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed

@@ -14,7 +14,7 @@ from __future__ import annotations
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds import job_pods
+from gatelift_kinds.job import pods as job_pods
 from gatelift_kinds.shared import pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec

@@ -1,4 +1,4 @@
-"""What of a Job stays as it was when its run began (`fixed`). Pure. Neighbour: `job_rules`.
+"""What of a Job stays as it was when its run began (`fixed`). Pure. Neighbour: `rules`.
 
 With how few pods a Job may do was asked when its quota was given, wherever it runs.
 """

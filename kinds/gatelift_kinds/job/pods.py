@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatelift_kinds import job_running
-from gatelift_kinds.indexes import count_below
+from gatelift_kinds.job import running as job_running
+from gatelift_kinds.job.indexes import count_below
 from gatelift_kinds.shared import pods
 from gatelift_kube.objects.batch import Job, UncountedTerminatedPods
 from gatelift_kube.objects.conditions import TRUE

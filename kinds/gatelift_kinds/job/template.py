@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import job_partial, job_selector, template_before
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.job import selector as job_selector
+from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import markers, placed_mark, placed_on
 from gatelift_kinds.shared.patches import (
     Json,
@@ -37,11 +39,6 @@ def why_not(obj: Job) -> str:
     """Return why a Job's pods would never run because of its template, with field and way out; "" if they would."""
     gates = [gate.name for gate in obj.spec.template.spec.scheduling_gates]
     return f"spec.template.spec.schedulingGates: {OWN_GATE}" if markers.ADMISSION_GATE in gates else ""
-
-
-def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels without those that the API server generates for one particular Job."""
-    return {key: value for key, value in labels.items() if key not in template_before.GENERATED_LABELS}
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import job_partial
+from gatelift_kinds.job import partial as job_partial
 from gatelift_kinds.shared import markers, placed_mark
+from gatelift_kinds.shared.generated_labels import GENERATED_LABELS
 from gatelift_kinds.shared.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
 from gatelift_kinds.shared.placed_on import PLACED_ON
 from gatelift_kube.objects.batch import Job
@@ -26,11 +27,6 @@ from gatelift_kube.values.unreadable import UNREADABLE
 
 ANNOTATION_BEFORE = "gatelift.dev/template-before"
 """On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""
-
-GENERATED_LABELS = frozenset(
-    {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
-)
-"""What the API server puts into the template of one particular Job, and wants to find there ever after."""
 
 OURS = "gatelift.dev/"
 _PARTS = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))

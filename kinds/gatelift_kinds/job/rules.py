@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import job_fixed, job_partial, job_selector, job_template, template_before
+from gatelift_kinds.job import fixed as job_fixed
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.job import selector as job_selector
+from gatelift_kinds.job import template as job_template
+from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
 from gatelift_kinds.shared.patches import Operation
 from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts

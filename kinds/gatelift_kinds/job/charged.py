@@ -1,70 +1,22 @@
-"""What follows from a worker's object for its charge, so that an edit behind our back is recognised. Pure.
+"""What follows from a worker's Job for its charge, so that an edit behind our back is recognised. Pure.
 
 Values are small, since they are also written on the object: a long part stands as a digest.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import msgspec
-
-from gatelift_kinds import job_partial
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.shared.digests import digest
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.pods import count_pods
 from gatelift_kinds.shared.values import Charged
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 
-DIGEST_DIGITS = 16
-"""Of SHA-256. It tells an edit from none; nobody gains by a second template with the same digest."""
-
 _PUT_BACK = frozenset({"parallelism", "completions"})
 """Fields of a Job that the API server lets us put back while it runs; a template it does not."""
-
-
-def of_pod(pod: Pod) -> Charged:
-    """Return the requests of all its containers: `pods/resize` changes them in place."""
-    spec = pod.spec
-    asked = [[one.name, one.resources.requests] for one in (*spec.init_containers, *spec.containers)]
-    whole = spec.resources.requests if spec.resources is not None else {}
-    return {"resources": _digest([asked, whole])}
-
-
-class _Image(msgspec.Struct):
-    image: Any = None
-
-
-class _Uncharged(msgspec.Struct, rename="camel"):
-    init_containers: tuple[_Image, ...] = ()
-    containers: tuple[_Image, ...] = ()
-    active_deadline_seconds: int | None = None
-    tolerations: tuple[Any, ...] | None = None
-    ephemeral_containers: tuple[Any, ...] | None = None
-
-
-class _Pod(msgspec.Struct):
-    spec: _Uncharged = msgspec.field(default_factory=_Uncharged)
-
-
-_UNCHARGED = msgspec.json.Decoder(_Pod)
-
-
-def uncharged_of_pod(raw: bytes) -> Mapping[str, str]:
-    """Return digests, by field, of what of a pod is changed in place, and charged for by nobody; what is empty has one.
-
-    DecodeError where `raw` is no pod.
-    """
-    spec = _UNCHARGED.decode(raw).spec
-    images = [[one.image for one in those] for those in (spec.init_containers, spec.containers)]
-    return {
-        "containers[*].image": _digest(images),
-        "activeDeadlineSeconds": _digest(spec.active_deadline_seconds),
-        "tolerations": _digest(spec.tolerations or ()),
-        "ephemeralContainers": _digest(spec.ephemeral_containers or ()),
-    }
 
 
 def of_job(job: Job, raw: bytes) -> Charged:
@@ -72,11 +24,11 @@ def of_job(job: Job, raw: bytes) -> Charged:
     return {
         "parallelism": 1 if job.spec.parallelism is None else job.spec.parallelism,
         "completions": job.spec.completions,
-        "template": _digest(decode(raw)["spec"]["template"]),
+        "template": digest(decode(raw)["spec"]["template"]),
     }
 
 
-def put_job_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
+def put_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
     """Return the JSON patch that makes the Job as it was, with tests of its state; None where that cannot be done."""
     now = of_job(job, raw)
     edited = {name for name in now if now[name] != wanted.get(name)}
@@ -88,7 +40,7 @@ def put_job_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
     return encode([*guards(job.metadata), *changes])
 
 
-def job_grows(job: Job, wanted: Charged) -> bool:
+def grows(job: Job, wanted: Charged) -> bool:
     """Return whether a number of pods is raised where a Job is put back; what cannot be compared counts as raised."""
     now = (
         ("parallelism", 1 if job.spec.parallelism is None else job.spec.parallelism),
@@ -97,7 +49,7 @@ def job_grows(job: Job, wanted: Charged) -> bool:
     return any(_is_raised(has, wanted.get(name)) for name, has in now)
 
 
-def job_has_settled(job: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
+def has_settled(job: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
     """Return whether a Job that is put back runs no more than is wanted: fewer pods, or none of them stops any more.
 
     Its controller makes a new pod beside one that stops. Nothing in the status says which spec it has acted on, so that
@@ -122,7 +74,3 @@ def _pods_at_once(wanted: Charged) -> int:
     parallelism, completions = wanted.get("parallelism"), wanted.get("completions")
     at_once = parallelism if isinstance(parallelism, int) else 1
     return min(at_once, completions) if isinstance(completions, int) else at_once
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST_DIGITS]

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import (
-    charged,
-    job_partial,
-    job_pods,
-    job_rules,
-    job_running,
-    job_selector,
-    job_status,
-    job_template,
-    template_before,
-)
+from gatelift_kinds.job import charged as job_charged
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.job import pods as job_pods
+from gatelift_kinds.job import rules as job_rules
+from gatelift_kinds.job import running as job_running
+from gatelift_kinds.job import selector as job_selector
+from gatelift_kinds.job import status as job_status
+from gatelift_kinds.job import template as job_template
+from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.shared.pods import count_pods, holds_resources
@@ -104,7 +103,7 @@ class JobKind:
                 pod_set_document(
                     markers.DEFAULT_POD_SET,
                     job_partial.pods_at_once(job_partial.asked(obj)),
-                    {**metadata, "labels": job_template.own_labels(metadata.get("labels") or {})},
+                    {**metadata, "labels": own_labels(metadata.get("labels") or {})},
                     template.get("spec") or {},
                     min_count=job_partial.min_count(obj),
                 )
@@ -164,11 +163,11 @@ class JobKind:
             spec.pop("selector", None)
         metadata = spec.setdefault("template", {}).get("metadata") or {}
         spec["template"]["metadata"] = {
-            "labels": job_template.own_labels(markers.travelling(metadata.get("labels") or {})),
+            "labels": own_labels(markers.travelling(metadata.get("labels") or {})),
             "annotations": markers.travelling(metadata.get("annotations") or {}),
         }
         marks = {
-            "labels": job_template.own_labels(markers.travelling(obj.metadata.labels)),
+            "labels": own_labels(markers.travelling(obj.metadata.labels)),
             "annotations": job_template.own_annotations(markers.travelling(obj.metadata.annotations)),
         }
         return (
@@ -374,7 +373,7 @@ class JobKind:
 
     def charged(self, obj: Job, raw: bytes) -> Charged:
         """Return parallelism, completions and the digest of the template."""
-        return charged.of_job(obj, raw)
+        return job_charged.of_job(obj, raw)
 
     def uncharged(self, raw: bytes) -> Mapping[str, str]:
         """Return nothing: these are of its template, which is charged as a whole."""
@@ -386,15 +385,15 @@ class JobKind:
 
     def put_back(self, obj: Job, raw: bytes, wanted: Charged) -> bytes | None:
         """Return the patch of parallelism and completions; None once the template is another one."""
-        return charged.put_job_back(obj, raw, wanted)
+        return job_charged.put_back(obj, raw, wanted)
 
     def may_put_back(self, obj: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
         """Return whether its pods become fewer, or nothing of those that an edit ended still stops."""
-        return charged.job_has_settled(obj, wanted, pods)
+        return job_charged.has_settled(obj, wanted, pods)
 
     def put_back_starts(self, obj: Job, wanted: Charged) -> bool:
         """Return whether it is let go, and was made smaller than it is to be."""
-        return not self.suspended(obj) and charged.job_grows(obj, wanted)
+        return not self.suspended(obj) and job_charged.grows(obj, wanted)
 
     def _asks_acknowledgement(self, obj: Job, key: PlacementKey) -> bool:
         return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj, key)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kinds import job_partial, job_selector, template_before
+from gatelift_kinds.job import partial as job_partial
+from gatelift_kinds.job import selector as job_selector
+from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.patches import stop_marked
 from gatelift_kinds.shared.values import UserChange
