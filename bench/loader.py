@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fleet import NAMESPACE, POD_CPU, QUEUE
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kube.api.client import Client, Selection

@@ -27,7 +27,7 @@ import yaml
 from bench.fleet import AMPLE, FLAVOR, NAMESPACE, POD_CPU, QUEUE
 from bench.loader import manifest, mutated
 from bench.one_cluster import one_cluster
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared.values import Part, Placing, Priority
 from gatelift_kube.api.client import Client
 from gatelift_kube.decoding import decoding

@@ -23,7 +23,7 @@ from gatelift.core.records import record
 from gatelift_admission.values.model import Reserve
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared.patches import without_finalizer
 from gatelift_kinds.shared.values import Part, Placing, Priority
 from gatelift_kube.api.client import Client, Selection

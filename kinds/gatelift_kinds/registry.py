@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds.bare import BareKind
+from gatelift_kinds.bare.kind import BareKind
 from gatelift_kinds.job.kind import JobKind
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kube.values.resources import Resource
 
 POD_KIND = PodKind()

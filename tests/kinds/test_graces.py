@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import pod_rules
 from gatelift_kinds.job import rules as job_rules
+from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.shared.markers import QUEUE_NAME
 from gatelift_kinds.shared.patches import encode
 from gatelift_kinds.shared.review import WebhookFacts

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.pod_rules import validate_update
+from gatelift_kinds.pod.rules import validate_update
 from support.manager.webhook_documents import ELSEWHERE, FACTS, GATED, Json, Q, a_pod, told
 
 HOLDS = replace(ELSEWHERE, reserved_by="pod-x-12345")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.pod_trouble import CRASH, IMAGE, UNSCHEDULABLE, Trouble, first, of_failed, of_status
 from gatelift_kube.objects.core import Pod

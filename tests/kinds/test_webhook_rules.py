@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds import pod_rules
+from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.shared.review import ErrorKind, WebhookFacts
 from gatelift_sandbox.embedded.patching import json_patch

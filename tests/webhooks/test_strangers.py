@@ -17,7 +17,7 @@ from gatelift.webhooks import bodies, review
 from gatelift.webhooks.app import Daemon
 from gatelift.webhooks.envelope import VALUES_MAX
 from gatelift.webhooks.lanes import INLINE_BYTES_MAX, Places
-from gatelift_kinds.pod import PodKind
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kube.process.tasks import spawn
 from support.fuzz.crowd import blind, crowd, head
 from support.manager.webhook_requests import queued

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import pod_fixed
-from gatelift_kinds.role_hash import role_hash
+from gatelift_kinds.pod import fixed as pod_fixed
+from gatelift_kinds.pod.role_hash import role_hash
 from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
 from gatelift_kinds.shared.patches import Operation, add_to_map
 from gatelift_kinds.shared.review import Change, FieldError, Verdict, WebhookFacts

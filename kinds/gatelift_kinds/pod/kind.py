@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import pod_charged, pod_rules
+from gatelift_kinds.pod import charged as pod_charged
+from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.names import workload_name
