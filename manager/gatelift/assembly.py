@@ -13,7 +13,7 @@ from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.state.settings import CoreSettings
 from gatelift.selector_settings import managed_namespaces
-from gatelift_kinds.registry import KINDS
+from gatelift_kinds.registry import SERVED
 from gatelift_wire.sessions.leases import longest_right
 from gatelift_wire.sessions.session_manager import ManagerSession
 
@@ -50,7 +50,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
     links.set_origin(origin)
     settings = CoreSettings(
         origin=origin,
-        kinds=KINDS,
+        kinds=SERVED,
         dispatch=DispatchSettings(
             best=gatelift.dispatch.offers_at_once,
             bid_seconds=gatelift.dispatch.bid_seconds,

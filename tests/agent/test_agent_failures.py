@@ -10,6 +10,7 @@ import pytest
 from gatelift_agent.core.memory import records
 from gatelift_agent.core.placement import failures
 from gatelift_agent.core.placement.failures import Failures
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -83,10 +84,10 @@ def test_is_46_a_record_keeps_it_and_what_somebody_made_of_a_record_is_not_told(
     placement = failed_job().placement()
     assert placement is not None
     text = records.encode(placement)
-    known = records.decode(text)
+    known = records.decode(SERVED, text)
     assert known is not None
     assert known.failed == FAILED
-    edited = records.decode(text.replace('"j-0"', '"j/0"'))
+    edited = records.decode(SERVED, text.replace('"j-0"', '"j/0"'))
     assert edited is not None
     assert edited.failed is None
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.values.settings import KeepFinished, Mode
+from gatelift_kinds.pod import status as pod_status
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
@@ -447,7 +447,7 @@ def test_is_46_what_is_kept_and_cannot_be_read_any_more_is_listed_as_what_may_ru
         raise ValueError("a status that nobody can read")
 
     monkeypatch.setattr(Contained, "surfaces", False)
-    monkeypatch.setattr(reports, "containers_run", fails)
+    monkeypatch.setattr(pod_status, "containers_run", fails)
     stage.hold = lambda write: isinstance(write, Delete)
     stage.change(POD, "p", {"metadata": {"labels": {"example.com/late": "yes"}}})
     assert listed(stage) == ["Draining"]

@@ -11,6 +11,7 @@ from gatelift_agent.core.memory import keeper as keeping
 from gatelift_agent.core.memory import kept_state, records
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.values.asked import Writes
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.objects.meta import ObjectMeta
@@ -297,16 +298,21 @@ def test_an_acknowledged_record_is_removed_by_a_null() -> None:
 
 def test_a_status_that_is_too_long_is_left_out_and_the_outcome_kept() -> None:
     text = records.encode(_ended(1, records.STATUS_BYTES_MAX * 2))
-    back = records.decode(text)
+    back = records.decode(SERVED, text)
     assert back is not None
     assert back.ending == Ending(kind=EndingKind.STOPPED, reason="Evicted", message="why")
     assert back.objects["p1"].raw == b'{"status":{}}'
 
 
 def test_a_record_that_cannot_be_read_is_left_alone() -> None:
-    assert records.decode("{") is None
-    assert records.decode('{"uid":"u","epoch":1,"kind":"Gone","namespace":"n","name":"x","ending":"Stopped"}') is None
-    assert records.decode('{"uid":"u","epoch":1,"kind":"Pod","namespace":"n","name":"x","ending":"Odd"}') is None
+    assert records.decode(SERVED, "{") is None
+    assert (
+        records.decode(SERVED, '{"uid":"u","epoch":1,"kind":"Gone","namespace":"n","name":"x","ending":"Stopped"}')
+        is None
+    )
+    assert (
+        records.decode(SERVED, '{"uid":"u","epoch":1,"kind":"Pod","namespace":"n","name":"x","ending":"Odd"}') is None
+    )
 
 
 def test_a_damaged_state_counts_as_none() -> None:

@@ -32,7 +32,7 @@ from gatelift_agent.core.values.wakes import Wakes
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_agent.core.watched.objects import Objects
-from gatelift_kinds.registry import POD_KIND
+from gatelift_kinds.registry import POD_KIND, SERVED
 from gatelift_kinds.shared import placed_mark
 from gatelift_kinds.shared.markers import ADMISSION_GATE
 from gatelift_kinds.shared.values import Placing
@@ -179,11 +179,14 @@ def _labels(origin: str = "o", uid: str = "w-1", epoch: str = "1") -> dict[str, 
 def test_an_object_is_ours_when_origin_workload_and_epoch_match(
     labels: dict[str, str], owner: ownership.Ownership
 ) -> None:
-    assert ownership.owner(Pod(metadata=ObjectMeta(labels=labels)), KEY, "o") is owner
+    assert ownership.owner(SERVED, Pod(metadata=ObjectMeta(labels=labels)), KEY, "o") is owner
 
 
 def test_nothing_is_ours_while_the_origin_is_unknown() -> None:
-    assert ownership.owner(Pod(metadata=ObjectMeta(labels=_labels(origin=""))), KEY, "") is ownership.Ownership.FOREIGN
+    assert (
+        ownership.owner(SERVED, Pod(metadata=ObjectMeta(labels=_labels(origin=""))), KEY, "")
+        is ownership.Ownership.FOREIGN
+    )
 
 
 # --- marks of pods that are objects of their own -------------------------------------------------------------------
@@ -203,9 +206,9 @@ def _marked(*marks: tuple[PlacementKey, str], uid: str = "u-1", **meta: Any) -> 
 @pytest.mark.parametrize("of", ["u-1", ""])
 def test_hd_219_a_mark_says_whose_a_pod_is_before_its_labels(of: str) -> None:
     pod = _marked((LATER, of), labels=_labels())
-    assert ownership.placed_as(pod) == ("o", LATER)
+    assert ownership.placed_as(SERVED, pod) == ("o", LATER)
     assert ownership.let_go_as(POD_KIND, pod) == ("o", LATER)
-    assert ownership.marks(pod) == (), "it is no pod of a Job"
+    assert ownership.marks(SERVED, pod) == (), "it is no pod of a Job"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_hd_219_a_mark_says_whose_a_pod_is_before_its_labels(of: str) -> None:
     ],
 )
 def test_hd_219_what_is_no_mark_of_its_own_or_one_of_two_says_nothing(pod: Pod) -> None:
-    assert ownership.placed_as(pod) == ("o", KEY)
+    assert ownership.placed_as(SERVED, pod) == ("o", KEY)
     assert ownership.let_go_as(POD_KIND, pod) == ("o", KEY)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gatelift_kinds.registry import BARE_KIND as KIND
-from gatelift_kinds.registry import BY_RESOURCE, KINDS, TRAVELLING, kind_named, kind_of
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Placing, PriorityNames
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD
@@ -82,8 +82,8 @@ def test_there_is_nothing_to_make_at_a_worker() -> None:
 
 
 def test_kinds_are_found_by_name_and_by_resource() -> None:
-    assert set(KINDS) == {"Pod", "Job", "Workload"}
-    assert set(BY_RESOURCE) == {POD, JOB, WORKLOAD}
-    assert {kind.name for kind in TRAVELLING} == {"Pod", "Job"}
-    assert kind_of(NODE) is None
-    assert kind_named("RayCluster") is None
+    assert [kind.name for kind in SERVED] == ["Pod", "Job", "Workload"]
+    assert set(SERVED.resources) == {POD, JOB, WORKLOAD}
+    assert (SERVED.travelling, SERVED.makers) == ((POD, JOB), (JOB,))
+    assert SERVED.any_of(NODE) is None
+    assert SERVED.named("RayCluster") is None

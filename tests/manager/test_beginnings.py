@@ -7,7 +7,8 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import ListAnew, Read, ReadAll
 from gatelift.core.api.events import LeadershipGained
-from gatelift.core.works.beginning import LIST_SECONDS_MAX, WATCHED, Beginning
+from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning, watched
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import ObjectGone, Synced
 from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Stop
@@ -31,12 +32,13 @@ def led_anew(world: World) -> None:
 
 def test_lists_from_before_the_lease_count_no_more() -> None:
     gained = LeadershipGained(term=3)
-    beginning = Beginning()
-    assert [beginning.listed(kind) for kind in WATCHED] == [None] * len(WATCHED), "nobody has taken a Lease"
+    every = watched(SERVED)
+    beginning = Beginning(every)
+    assert [beginning.listed(kind) for kind in every] == [None] * len(every), "nobody has taken a Lease"
     assert (beginning.complete, beginning.deadline) == (True, None)
     beginning.gained(gained, 100.0)
     assert (beginning.complete, beginning.deadline) == (False, 100.0 + LIST_SECONDS_MAX)
-    assert [beginning.listed(kind) for kind in WATCHED] == [None] * (len(WATCHED) - 1) + [gained]
+    assert [beginning.listed(kind) for kind in every] == [None] * (len(every) - 1) + [gained]
     assert (beginning.complete, beginning.deadline) == (True, None)
 
 

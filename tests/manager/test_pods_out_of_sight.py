@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gatelift.adapters.kubernetes import OUT_OF_SIGHT, UNMARKED, is_told_of_unmarked, out_of_sight
+from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import Event
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import POD, ObjectRef
@@ -83,8 +84,9 @@ DELETED = unmarked_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}).o
     ],
 )
 def test_hd_145_of_pods_without_the_label_those_are_told_that_were_taken_over(event: Event, *, told: bool) -> None:
-    assert UNMARKED.labels == f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
-    assert is_told_of_unmarked(event) is told
+    ((_, watched),) = unmarked(SERVED)
+    assert watched.labels == f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
+    assert is_told_of_unmarked(SERVED, event) is told
 
 
 def lost_both(**changes: Any) -> ObjectSeen:
@@ -105,7 +107,8 @@ def lost_both(**changes: Any) -> ObjectSeen:
 def test_hd_220_of_pods_that_no_watch_shows_those_are_told_that_have_our_finalizer(
     event: ObjectSeen, *, found: bool
 ) -> None:
-    assert OUT_OF_SIGHT.labels == f"!{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
-    assert OUT_OF_SIGHT.fields == "spec.nodeName="
+    ((_, listed),) = lost(SERVED)
+    assert listed.labels == f"!{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
+    assert listed.fields == "spec.nodeName="
     meta = event.object.metadata
-    assert out_of_sight(event.object) == ((THE_POD.key, meta.uid) if found else None)
+    assert out_of_sight(SERVED, POD, event.object) == ((THE_POD, meta.uid) if found else None)

@@ -33,7 +33,6 @@ from gatelift_wire.values import limits, tokens
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
-KINDS_SERVED = ("Pod", "Job")
 WRITES_MAX = 100_000
 """More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
 
@@ -161,7 +160,7 @@ class Configuration(EnvironmentSettings):
     identity_secret: ObjectName = "gatelift-agent-identity"  # noqa: S105 - the name of a Secret
     namespace: NamespaceName = "gatelift-system"
     """The agent's own namespace: Lease, records, identity."""
-    kinds: tuple[str, ...] = Field(default=KINDS_SERVED, min_length=1)
+    kinds: tuple[str, ...] = Field(default=core.TRAVELLING, min_length=1)
     policy: PolicySection = PolicySection()
     capacity: tuple[CapacitySection, ...] = Field(default=(), max_length=limits.CAPACITY_ENTRIES_MAX)
     keep_finished: KeepFinishedSection = KeepFinishedSection()
@@ -218,8 +217,8 @@ class Configuration(EnvironmentSettings):
     @classmethod
     def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for kind in value:
-            if kind not in KINDS_SERVED:
-                raise ValueError(f"{kind!r} is not served; known are {', '.join(KINDS_SERVED)}")
+            if kind not in core.TRAVELLING:
+                raise ValueError(f"{kind!r} is not served; known are {', '.join(core.TRAVELLING)}")
         return value
 
     @field_validator("token")

@@ -9,11 +9,12 @@ from typing import Protocol
 import structlog
 
 from gatelift_agent.adapters import leadership
-from gatelift_agent.adapters.kubernetes import LOCAL, WorkerApi
+from gatelift_agent.adapters.kubernetes import WorkerApi, at_home
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
 from gatelift_agent.runtime.perform import Performer
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.budget import Budget, budget
@@ -121,7 +122,7 @@ class LocalAgent:
             limits=limits,
             clock=clock,
             instance=instance,
-            watched=LOCAL,
+            watched=at_home(SERVED),
             keeps_state=False,
             shared=shared,
             leads=self._leads,

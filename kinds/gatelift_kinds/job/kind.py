@@ -19,6 +19,7 @@ from gatelift_kinds.job import selector as job_selector
 from gatelift_kinds.job import status as job_status
 from gatelift_kinds.job import template as job_template
 from gatelift_kinds.job import template_before
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.names import workload_name
@@ -32,8 +33,11 @@ from gatelift_kinds.shared.values import (
     Part,
     PatchStep,
     Placing,
+    PodSpecAt,
     Priority,
     PriorityNames,
+    Seen,
+    Sight,
     Step,
     UserChange,
 )
@@ -42,7 +46,7 @@ from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.objects.meta import Condition
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import JOB, Resource
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import PodSetCounts
@@ -50,27 +54,31 @@ from gatelift_wire.values.messages import PodSetCounts
 _SUSPENDED_AT_CREATION = 1  # metadata.generation grows with every change of spec; a lift is one
 
 
-class JobKind:
-    """See `gatelift_kinds.kind.Kind`."""
+LABELS_NAME = ("batch.kubernetes.io/job-name", "job-name")
+LABELS_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
+"""Put on the pods of a Job by its controller, the second spelling before Kubernetes 1.27; they stay on orphans."""
+
+
+class JobKind(Kind[Job]):
+    """See `gatelift_kinds.kind.Kind`.
+
+    What is not said here is nothing: the user's Job carries no label or finalizer of ours, what keeps its pods from
+    running its Workload says, and their gates are the user's to give.
+    """
 
     name: str = "Job"
     resource: Resource = JOB
+    struct: type[Any] = Job
     pods_are_children: bool = True
-    travels: bool = True
+    pod_specs: tuple[PodSpecAt, ...] = (PodSpecAt(markers.DEFAULT_POD_SET, ("template",)),)
+    sight: Sight = Sight()
+    """All, as Kueue does: what runs must not go out of sight with a label that its user may take off."""
 
     # --- the user's Job ---------------------------------------------------------------------------------------
 
     def managed(self, obj: Job) -> bool:
         """Return whether it names a queue and is the Job controller's or MultiKueue's."""
         return bool(self.queue_name(obj)) and obj.spec.managed_by in job_rules.MANAGERS
-
-    def marked_step(self, obj: Job) -> PatchStep | None:
-        """Return nothing: a Job is watched without a label."""
-        return None
-
-    def out_of_sight(self, obj: Job) -> bool:
-        """Return False: all Jobs are watched."""
-        return False
 
     def queue_name(self, obj: Job) -> str:
         """Return the queue label."""
@@ -112,13 +120,28 @@ class JobKind:
 
     def equivalent(self, workload: Workload, obj: Job) -> bool:
         """Return whether the Workload asks for what the Job does. A finished Workload is the record of a run."""
-        shape = PodSet(
-            name=markers.DEFAULT_POD_SET,
-            count=job_partial.pods_at_once(job_partial.asked(obj)),
-            min_count=job_partial.min_count(obj),
-            template=obj.spec.template,
+        return describes(workload, obj.metadata, self.pod_sets(obj), started=template_before.changed(obj))
+
+    def pod_sets(self, obj: Job) -> tuple[PodSet, ...]:
+        """Return one pod set: as many pods as may run at once."""
+        return (
+            PodSet(
+                name=markers.DEFAULT_POD_SET,
+                count=job_partial.pods_at_once(job_partial.asked(obj)),
+                min_count=job_partial.min_count(obj),
+                template=obj.spec.template,
+            ),
         )
-        return describes(workload, obj.metadata, (shape,), started=template_before.changed(obj))
+
+    def made(self, meta: ObjectMeta) -> tuple[str, str] | None:
+        """Return the controller if it is a Job; without one, what the labels say that the Job controller left.
+
+        A Job that is deleted with the policy Orphan leaves pods without an owner.
+        """
+        if any(one.controller for one in meta.owner_references):
+            return super().made(meta)
+        name, uid = _first(meta, LABELS_NAME), _first(meta, LABELS_UID)
+        return (name, uid) if name and uid else None
 
     def suspended(self, obj: Job) -> bool:
         """Return whether `spec.suspend` is set."""
@@ -187,14 +210,6 @@ class JobKind:
         """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
 
-    def unreachable_patch(self, obj: Job, raw: bytes, message: str, wall: str) -> bytes | None:
-        """Return nothing: a Job has no condition for it, its Workload says it."""
-        return None
-
-    def trouble_patch(self, obj: Job, raw: bytes, said: Condition | None) -> bytes | None:
-        """Return nothing: a Job has no condition for it, its Workload says it."""
-        return None
-
     def end_patch(self, obj: Job, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return the conditions that end a Job; None while the user's Job is still suspended, or is over."""
         if self.suspended(obj) or self.outcome(obj) is not None:
@@ -236,10 +251,6 @@ class JobKind:
         """Return whether it is unsuspended and shows no placement: its user, or another controller, did that."""
         shown = job_running.ANNOTATION_SHOWN in obj.metadata.annotations or template_before.changed(obj)
         return not (self.suspended(obj) or shown or self.outcome(obj) is not None)
-
-    def release_step(self, obj: Job) -> PatchStep | None:
-        """Return nothing: the user's Job carries no finalizer of ours."""
-        return None
 
     # --- the worker's Job, or the user's own at `local` --------------------------------------------------------
 
@@ -367,17 +378,33 @@ class JobKind:
         """Return the pods that its controller counted as ended, noted ones included."""
         return job_pods.counted(obj)
 
-    def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
-        """Return nothing: gates of a Job's pods are in its template and are the user's to give."""
-        return None
+    def at_rest(self, obj: Job, raw: bytes) -> bool:
+        """Return whether its controller counts no pod that runs or stops."""
+        return not (obj.status.active or obj.status.terminating)
+
+    def seen(self, obj: Job, raw: bytes) -> Seen:
+        """Return its conditions, and its whole status."""
+        return Seen((tuple((one.type, one.status) for one in obj.status.conditions),), (obj.status,))
+
+    def moments(self, obj: Job) -> tuple[str, ...]:
+        """Return when its conditions changed."""
+        return tuple(one.last_transition_time for one in obj.status.conditions if one.last_transition_time)
+
+    def noted(self, obj: Job) -> tuple[str, ...]:
+        """Return what its status says of pods that were not counted yet."""
+        return job_pods.noted(obj)
+
+    def uncounted(self, obj: Job, found: Sequence[Pod]) -> int:
+        """Return those that are missing beside the pods that are there and those that were counted."""
+        return job_pods.uncounted(obj, found)
+
+    def missing(self, obj: Job, seen: PodSetCounts) -> tuple[int, int]:
+        """Return those that neither we have seen nor its controller counts."""
+        return job_pods.missing(obj, seen)
 
     def charged(self, obj: Job, raw: bytes) -> Charged:
         """Return parallelism, completions and the digest of the template."""
         return job_charged.of_job(obj, raw)
-
-    def uncharged(self, raw: bytes) -> Mapping[str, str]:
-        """Return nothing: these are of its template, which is charged as a whole."""
-        return {}
 
     def pod_of_it(self, obj: Job, raw: bytes) -> bytes | None:
         """Return a pod of its template, owned by it."""
@@ -422,6 +449,10 @@ class JobKind:
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a Job."""
         return job_rules.validate_update(old, new, facts)
+
+
+def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:
+    return next((meta.labels[name] for name in names if meta.labels.get(name)), "")
 
 
 def _home_patch(obj: Job, spec: Json, change: Json, *, shown: str | None = None) -> bytes:

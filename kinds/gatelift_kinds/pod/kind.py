@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod import charged as pod_charged
 from gatelift_kinds.pod import rules as pod_rules
+from gatelift_kinds.pod import status as pod_status
 from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.names import workload_name
@@ -31,7 +33,7 @@ from gatelift_kinds.shared.patches import (
     without_finalizer,
 )
 from gatelift_kinds.shared.pods import over, unbound_and_deleting
-from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import Change, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
@@ -40,10 +42,12 @@ from gatelift_kinds.shared.values import (
     Part,
     PatchStep,
     Placing,
+    PodSpecAt,
     Priority,
     PriorityNames,
+    Seen,
+    Sight,
     Step,
-    UserChange,
 )
 from gatelift_kinds.shared.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.deciding.writes import PatchKind
@@ -52,7 +56,6 @@ from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.resources import JOB, POD, Resource
 from gatelift_wire.values.keys import FINALIZER_REPORT, PlacementKey
-from gatelift_wire.values.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
 _OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -66,13 +69,25 @@ UNREACHABLE = "ClusterUnreachable"
 """Reason of Ready=Unknown on a user's pod whose cluster nobody hears of."""
 
 
-class PodKind:
-    """See `gatelift_kinds.kind.Kind`."""
+class PodKind(Kind[Pod]):
+    """See `gatelift_kinds.kind.Kind`.
+
+    What is not said here is nothing: a pod runs wherever it is let go, has one size and is charged as it is, stays
+    gated at home when it runs elsewhere, is stopped by deleting it, and is never put back.
+    """
 
     name: str = "Pod"
     resource: Resource = POD
-    pods_are_children: bool = False
-    travels: bool = True
+    struct: type[Any] = Pod
+    pod_specs: tuple[PodSpecAt, ...] = (PodSpecAt(markers.DEFAULT_POD_SET),)
+    sight: Sight = Sight(
+        labels=f"{markers.MANAGED}={markers.MANAGED_VALUE}",
+        unmarked=f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}",
+        lost=f"!{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}",
+        lost_fields="spec.nodeName=",
+    )
+    """Only those that queue: a policy keeps their label. What names a queue and has lost it is told of besides; what
+    has lost both labels and has no node is listed, since what waits at our gate has none."""
 
     # --- the user's pod ---------------------------------------------------------------------------------------
 
@@ -147,8 +162,11 @@ class PodKind:
 
     def equivalent(self, workload: Workload, obj: Pod) -> bool:
         """Return whether the Workload asks for what the pod does."""
-        shape = PodSet(name=markers.DEFAULT_POD_SET, count=1, template=PodTemplate(spec=obj.spec))
-        return describes(workload, obj.metadata, (shape,), started=self.lifted(obj))
+        return describes(workload, obj.metadata, self.pod_sets(obj), started=self.lifted(obj))
+
+    def pod_sets(self, obj: Pod) -> tuple[PodSet, ...]:
+        """Return one pod set of one pod: the pod itself."""
+        return (PodSet(name=markers.DEFAULT_POD_SET, count=1, template=PodTemplate(spec=obj.spec)),)
 
     def suspended(self, obj: Pod) -> bool:
         """Return whether it is gated or over."""
@@ -157,14 +175,6 @@ class PodKind:
     def home_only(self, obj: Pod) -> str:
         """Return that it is not held back, if our gate is not there: it runs here, or may."""
         return _UNGATED if self.lifted(obj) else ""
-
-    def away_only(self, obj: Pod) -> str:
-        """Return nothing: a pod runs wherever it is let go."""
-        return ""
-
-    def nowhere(self, obj: Pod) -> str:
-        """Return nothing: a pod is charged as it is."""
-        return ""
 
     def outcome(self, obj: Pod) -> ObjectEnd | None:
         """Return the phase's word and the status message."""
@@ -255,20 +265,6 @@ class PodKind:
         new["conditions"] = [_completed(one, wall) for one in pod_trouble.without(old.get("conditions") or [])]
         return status_patch(obj.metadata, old, new)
 
-    def placed_step(self, obj: Pod, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
-        """Return nothing: the user's pod stays gated when it runs elsewhere."""
-        return None
-
-    def user_change(
-        self, obj: Pod, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
-    ) -> UserChange | None:
-        """Return nothing: a pod has one size, and is stopped by deleting it."""
-        return None
-
-    def lets_itself_go(self, obj: Pod) -> bool:
-        """Return False: its gate is ours alone to take away."""
-        return False
-
     def unplaced_steps(self, obj: Pod, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
         """Return the patch to the status of a pod that waits at its gate."""
         if self.lifted(obj):
@@ -332,10 +328,6 @@ class PodKind:
         """Return whether our gate is gone."""
         return self.lifted(obj)
 
-    def local_hold_step(self, obj: Pod) -> PatchStep | None:
-        """Return nothing: a gate cannot be put back."""
-        return None
-
     def liftable(self, obj: Pod, key: PlacementKey) -> bool:
         """Return whether ours is the last gate."""
         last = _gate_names(obj) == (markers.ADMISSION_GATE,)
@@ -383,29 +375,21 @@ class PodKind:
         mark = add_to_map(("metadata", "labels"), obj.metadata.labels, stop_mark(key))
         return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
 
-    def local_note(self, obj: Pod) -> str:
-        """Return nothing."""
-        return ""
-
-    def local_note_patch(self, obj: Pod, raw: bytes, said: str) -> bytes | None:
-        """Return nothing: a pod is never put back."""
-        return None
-
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""
         return over(obj) or unbound_and_deleting(obj) or (not self.lifted(obj) and stop_marked(obj.metadata, key))
 
-    def counts(self, obj: Pod, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
-        """Return nothing: the report of the pod itself says where it is."""
-        return ()
+    def at_rest(self, obj: Pod, raw: bytes) -> bool:
+        """Return whether no container of it runs, whatever its phase says."""
+        return not pod_status.containers_run(raw)
 
-    def reclaimable(self, obj: Pod) -> tuple[tuple[str, int], ...]:
-        """Return nothing: a single pod gives its quota back by finishing."""
-        return ()
+    def seen(self, obj: Pod, raw: bytes) -> Seen:
+        """Return its end and Ready, and what its containers do."""
+        return pod_status.seen(obj, raw)
 
-    def pods_ended(self, obj: Pod) -> int:
-        """Return 0: it makes none."""
-        return 0
+    def moments(self, obj: Pod) -> tuple[str, ...]:
+        """Return when its conditions changed."""
+        return tuple(one.last_transition_time for one in obj.status.conditions if one.last_transition_time)
 
     def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:
         """Return the patch that removes gates that the user has removed from the pod at home; ours is never touched."""
@@ -421,31 +405,11 @@ class PodKind:
         """Return the digests of its images, deadline, tolerations and ephemeral containers."""
         return pod_charged.uncharged(raw)
 
-    def pod_of_it(self, obj: Pod, raw: bytes) -> bytes | None:
-        """Return None: it is the pod."""
-        return None
-
-    def put_back(self, obj: Pod, raw: bytes, wanted: Charged) -> bytes | None:
-        """Return None: containers that have started with more are not made smaller."""
-        return None
-
-    def may_put_back(self, obj: Pod, wanted: Charged, pods: Sequence[Pod]) -> bool:
-        """Return True: nothing of it is put back."""
-        return True
-
-    def put_back_starts(self, obj: Pod, wanted: Charged) -> bool:
-        """Return False: nothing of it is put back."""
-        return False
-
     # --- the webhook -------------------------------------------------------------------------------------------
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return label, finalizer, gate, role hash, default queue and priority class."""
         return pod_rules.defaults(obj, facts)
-
-    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
-        """Return nothing."""
-        return NO_CORRECTION
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new pod."""

@@ -6,10 +6,12 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef
+from gatelift_kube.values.resources import Resource
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 
 ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
@@ -17,6 +19,46 @@ ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
 
 Charged = Mapping[str, str | int | None]
 """What the charge of a worker's object follows from, by field of `spec`: what it says, or the digest of that."""
+
+
+class Maker(NamedTuple):
+    """The object that made a pod."""
+
+    name: str
+    uid: str
+    resource: Resource
+
+
+class Seen(NamedTuple):
+    """What of an object's status people see: `marks` are waited for, `details` are not."""
+
+    marks: tuple[object, ...]
+    details: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpecAt:
+    """Where an object has the spec of the pods of one pod set.
+
+    `template`: the fields from the object's `spec` to the pod template; none where the object is the pod.
+    """
+
+    pod_set: str
+    template: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What the manager sees of a resource: selectors of labels and fields, as the API takes them.
+
+    `labels`: of its watch, "" shows all. `unmarked`: of a second watch, which shows what may have lost the label of the
+    first; "" for none. `lost`, `lost_fields`: of a list at the start of a term, of what neither shows; "" for none.
+    """
+
+    labels: str = ""
+    unmarked: str = ""
+    lost: str = ""
+    lost_fields: str = ""
 
 
 class KindError(Exception):

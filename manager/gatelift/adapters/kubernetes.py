@@ -13,7 +13,7 @@ import structlog
 from gatelift.core.api.commands import ListOutOfSight, Read, ReadAll
 from gatelift.core.api.events import Event, OutOfSightListed, ReadAllDone, ReadDone, ReadFailed, WentBack
 from gatelift.core.works import beginning
-from gatelift_kinds import registry
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError
@@ -36,48 +36,53 @@ from gatelift_kube.decoding.decoding import struct_of
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.process.repetitions import Repetitions, watch_problems
 from gatelift_kube.process.tasks import Supervisor
-from gatelift_kube.values.resources import JOB, NAMESPACE, POD, RESOURCE_FLAVOR, WORKLOAD, ObjectKey, Resource
+from gatelift_kube.values.resources import NAMESPACE, RESOURCE_FLAVOR, WORKLOAD, ObjectKey, ObjectRef, Resource
 
-LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
-
-WATCHED: tuple[tuple[Resource, Selection], ...] = tuple(
-    (kind, Selection(labels=LABEL_MANAGED) if kind == POD else Selection()) for kind in beginning.WATCHED
-)
-"""One watch per kind per process. Pods only those that queue: a policy keeps their label. Jobs all, as Kueue does: what
-runs must not go out of sight with a label that its user may take off. Beside them `UNMARKED`."""
-
-UNMARKED = Selection(labels="kueue.x-k8s.io/queue-name,kueue.x-k8s.io/managed!=true")
-"""Pods that name a queue and are not watched: somebody may have taken the label off one, also while nobody led."""
-
-FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
-"""What the agent of `local` needs as well: it follows these watches and keeps the same objects."""
-
-ECHOING = frozenset({WORKLOAD, JOB, POD})
-"""Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
-
-
-OUT_OF_SIGHT = Selection(labels="!kueue.x-k8s.io/queue-name,kueue.x-k8s.io/managed!=true", fields="spec.nodeName=")
-"""Pods that neither shows and that no node has: of those few that were taken over are told to who begins to lead."""
+FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR})
+"""What the agent of `local` needs as well, besides users' objects: it follows these watches and keeps the same."""
 
 Asked = Read | ReadAll | ListOutOfSight
 
 
-def out_of_sight(pod: KubeObject) -> tuple[ObjectKey, str] | None:
-    """Return where a pod of that list is, and its UID, if it has our finalizer, which no selector says; else None."""
-    kind = registry.POD_KIND
-    if not isinstance(pod, Pod) or pod.spec.node_name or not kind.out_of_sight(pod) or not kind.release_step(pod):
+def watches(kinds: Registry) -> tuple[tuple[Resource, Selection], ...]:
+    """Return the watches: one per resource per process. Beside them those of `unmarked`."""
+    seen = {each: Selection(labels=kinds.sight(each).labels) for each in kinds.travelling}
+    return tuple((each, seen.get(each, Selection())) for each in beginning.watched(kinds))
+
+
+def unmarked(kinds: Registry) -> tuple[tuple[Resource, Selection], ...]:
+    """Return what may have lost the label of its watch by somebody's hand, also while nobody led."""
+    found = ((each, kinds.sight(each).unmarked) for each in kinds.travelling)
+    return tuple((each, Selection(labels=labels)) for each, labels in found if labels)
+
+
+def lost(kinds: Registry) -> tuple[tuple[Resource, Selection], ...]:
+    """Return what neither shows: of those few that were taken over are told to who begins to lead."""
+    found = ((each, kinds.sight(each)) for each in kinds.travelling)
+    return tuple((each, Selection(labels=one.lost, fields=one.lost_fields)) for each, one in found if one.lost)
+
+
+def out_of_sight(kinds: Registry, resource: Resource, obj: KubeObject) -> tuple[ObjectRef, str] | None:
+    """Return where an object of that list is, and its UID, if it has our finalizer, which no selector says; else None.
+
+    A pod that a node has is its kubelet's: of that a watch was told.
+    """
+    kind = kinds.of(resource, obj)
+    bound = isinstance(obj, Pod) and bool(obj.spec.node_name)
+    if bound or kind is None or not kind.out_of_sight(obj) or not kind.release_step(obj):
         return None
-    return ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
+    return ObjectRef(resource, ObjectKey(obj.metadata.namespace, obj.metadata.name)), obj.metadata.uid
 
 
-def is_told_of_unmarked(event: Event) -> bool:
-    """Say whether the core hears what the watch of pods without the label says: only of those that were taken over.
+def is_told_of_unmarked(kinds: Registry, event: Event) -> bool:
+    """Say whether the core hears what a watch of what has lost its label says: only of what was taken over.
 
     No selector says that. What goes from there has its label back, unless it was being deleted. Nothing is concluded
     from its lists, so nobody waits for them.
     """
     if isinstance(event, ObjectSeen):
-        return isinstance(event.object, Pod) and registry.POD_KIND.managed(event.object)
+        kind = kinds.of(event.resource, event.object)
+        return kind is not None and kind.managed(event.object)
     return isinstance(event, ObjectGone) and event.object.metadata.deletion_timestamp is not None
 
 
@@ -99,10 +104,13 @@ class ManagementApi:
         limits: Budget,
         identity: Identity,
         leads: Callable[[], bool],
+        kinds: Registry = SERVED,
     ) -> None:
         """`leads` says whether this process may tell people anything; the core decides whether it may write at all."""
         self._client = client
         self._post = post
+        self._kinds = kinds
+        self._followed = FOLLOWED.union(kinds.travelling)
         self._log = structlog.get_logger("gatelift.kubernetes")
         self._repetitions = Repetitions()
         problem = watch_problems(self._log)
@@ -114,14 +122,19 @@ class ManagementApi:
                 resource,
                 post,
                 selection=selection,
-                followed=resource in FOLLOWED,
+                followed=resource in self._followed,
                 on_problem=problem,
                 on_went_back=self._went_back,
             )
-            for resource, selection in WATCHED
+            for resource, selection in watches(kinds)
         ]
-        self._unmarked = Reflector(client, POD, self._unmarked_told, selection=UNMARKED, on_problem=problem)
-        self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
+        self._unmarked = [
+            Reflector(client, resource, self._unmarked_told, selection=selection, on_problem=problem)
+            for resource, selection in unmarked(kinds)
+        ]
+        # Of these the core takes the answer to a write as it takes the word of the watch; so it need not hear both.
+        echoing = {WORKLOAD, *kinds.travelling}
+        self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in echoing}
         self._reads = Reads[Asked](self._read, self._not_read)
 
     def start(self, supervisor: Supervisor) -> None:
@@ -131,7 +144,8 @@ class ManagementApi:
         self._reads.start(supervisor)
         for reflector in self._reflectors:
             supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
-        supervisor.spawn("watch pods without their mark", self._unmarked.run())
+        for each in self._unmarked:
+            supervisor.spawn(f"watch {each.resource.plural} without their mark", each.run())
 
     def write(self, command: ApiWrite | EmitEvent) -> None:
         """Carry out a write; its outcome is posted. One that finds no room is answered as not sent."""
@@ -158,7 +172,7 @@ class ManagementApi:
     @property
     def followed(self) -> tuple[Reflector, ...]:
         """The watches that the agent of `local` may follow."""
-        return tuple(each for each in self._reflectors if each.resource in FOLLOWED)
+        return tuple(each for each in self._reflectors if each.resource in self._followed)
 
     @property
     def waiting_kinds(self) -> tuple[str, ...]:
@@ -174,7 +188,7 @@ class ManagementApi:
         self._post(WentBack(text=text))
 
     def _unmarked_told(self, event: ApiEvent) -> None:
-        if is_told_of_unmarked(event):
+        if is_told_of_unmarked(self._kinds, event):
             self._post(event)
 
     def _answered(self, event: ApiEvent) -> None:
@@ -224,6 +238,8 @@ class ManagementApi:
 
     async def _list_out_of_sight(self, command: ListOutOfSight) -> OutOfSightListed:
         found = []
-        async for page in self._client.list(POD, OUT_OF_SIGHT):
-            found += [one for served in page.items if (one := out_of_sight(served.object)) is not None]
-        return OutOfSightListed(read_id=command.read_id, pods=tuple(found))
+        for resource, selection in lost(self._kinds):
+            async for page in self._client.list(resource, selection):
+                told = (out_of_sight(self._kinds, resource, served.object) for served in page.items)
+                found += [one for one in told if one is not None]
+        return OutOfSightListed(read_id=command.read_id, objects=tuple(found))

@@ -44,7 +44,7 @@ from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECO
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.told import telling
 from gatelift.core.works import deciding, intake, looking, owners, reconcile, write_failures
-from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning
+from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning, watched
 from gatelift_admission.engine import Engine
 from gatelift_kube.deciding.writes import (
     Create,
@@ -83,7 +83,7 @@ class Machine:
     def __init__(self, settings: CoreSettings, links: LinksPort, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
         self.core = Core(settings=settings, links=links, ids=ids, ledger=AttemptLedger(engine=engine))
-        self._beginning = Beginning()
+        self._beginning = Beginning(watched(self.core.kinds))
         self._to_rebuild: deque[ObjectKey] | None = None
         self._words = CatchingUp(self._pass_on)
         self._taken: int | None = None
@@ -384,8 +384,8 @@ class Machine:
                 obeying.stop_if_asked(core, key.object, now)
 
     def _pass(self, key: Key, now: float) -> None:
-        if key.look is Look.OWNER:
-            owners.reconcile(self.core, key.kind, key.object, now)
+        if key.resource is not None:
+            owners.reconcile(self.core, ObjectRef(key.resource, key.object), now)
         elif key.look is Look.INFORM:
             self.core.call_to_inform(now)
         elif key.look is Look.UNSENT:

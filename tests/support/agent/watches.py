@@ -7,6 +7,7 @@ from collections import deque
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.settings import Mode
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store
@@ -80,7 +81,7 @@ class Watches:
                     if namespace not in {"", stored.namespace}:
                         continue
                     found = decode(resource, stored)
-                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(found)
+                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(SERVED, found)
                     if hidden or self._selects(resource, stored):
                         self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.works.beginning import WATCHED
+from gatelift.core.works.beginning import watched
 from gatelift_admission.feed.validation_workload import CHECK_STATES_MAX
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, PatchKind, WriteError
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.values import resources
@@ -22,7 +23,7 @@ from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 Doc = dict[str, Any]
 CRD_CONDITIONS_MAX = 16
 """As the CRDs have it; written anew, so that this does not follow a mistake of the product."""
-ALL = {f"{one.api_version}/{one.kind}": one for one in (*WATCHED, resources.COHORT, resources.PRIORITY_CLASS)}
+ALL = {f"{one.api_version}/{one.kind}": one for one in (*watched(SERVED), resources.COHORT, resources.PRIORITY_CLASS)}
 
 
 def resource_of(document: Doc) -> Resource:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gatelift.adapters.kubernetes import out_of_sight
+from gatelift.adapters.kubernetes import lost, out_of_sight
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.clusters.link_values import (
@@ -32,8 +32,8 @@ from gatelift.core.rules import invariants
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.state.settings import CoreSettings
-from gatelift.core.works.beginning import WATCHED
-from gatelift_kinds.registry import KINDS
+from gatelift.core.works.beginning import watched
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import (
     Create,
     Delete,
@@ -110,7 +110,7 @@ class World:
         self.wire.clear()
         self.api.changes.clear()
         ids = WriteIds(first=self.term * 1_000_000)
-        settings = CoreSettings(origin="origin", kinds=KINDS, **self.settings)
+        settings = CoreSettings(**{"origin": "origin", "kinds": SERVED, **self.settings})
         self.machine = Machine(settings, self.links, ids)
         self.put(events.ClockRead(unix_seconds=1_795_000_000.0 + self.now))
         self.lease = Lease(spec=LeaseSpec(holder_identity=ME, lease_transitions=self.term))
@@ -123,7 +123,7 @@ class World:
         for ref, document in list(self.api.objects.items()):
             if ref not in self.hidden:
                 self.put(seen(ref, document))
-        for resource in WATCHED:
+        for resource in watched(self.machine.core.kinds):
             if resource not in self.unlisted:
                 self.put(Synced(resource))
 
@@ -238,9 +238,12 @@ class World:
                 listed = tuple((one.object, one.raw) for one in everything)
                 self.put(events.ReadAllDone(read_id=command.read_id, objects=listed))
             case ListOutOfSight():
-                pods = (seen(ref, one).object for ref, one in self.api.objects.items() if ref.resource == POD)
-                hidden = tuple(each_found for each in pods if (each_found := out_of_sight(each)) is not None)
-                self.put(events.OutOfSightListed(read_id=command.read_id, pods=hidden))
+                kinds = self.machine.core.kinds
+                asked = {resource for resource, _ in lost(kinds)}
+                there = ((ref.resource, seen(ref, one).object) for ref, one in self.api.objects.items())
+                told = (out_of_sight(kinds, *each) for each in there if each[0] in asked)
+                hidden = tuple(one for one in told if one is not None)
+                self.put(events.OutOfSightListed(read_id=command.read_id, objects=hidden))
             case ListAnew():
                 self._list()
             case EmitEvent():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gatelift_agent.adapters.kubernetes import LOCAL, NAMESPACED
+from gatelift_agent.adapters.kubernetes import at_home, namespaced
 from gatelift_agent.adapters.leadership import settle_seconds
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, KeepFinished, Mode, Policy
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
@@ -200,7 +201,7 @@ class SimAgent:
         for left in sorted(self._namespace_watches.keys() - set(namespaces)):
             for watch in self._namespace_watches.pop(left):
                 watch.end()
-        watched = LOCAL if self.local else NAMESPACED
+        watched = at_home(SERVED) if self.local else namespaced(SERVED)
         for namespace in sorted(set(namespaces) - self._namespace_watches.keys()):
             waiting = set(range(len(watched) + 1))
             self._namespace_watches[namespace] = [
@@ -241,8 +242,8 @@ class SimAgent:
         ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
         queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
         if self.local:
-            return not (ended or queued) and (ownership.hides(found) or ownership.hides_at_home(found))
-        return ownership.hides(found)
+            return not (ended or queued) and (ownership.hides(SERVED, found) or ownership.hides_at_home(found))
+        return ownership.hides(SERVED, found)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked, out_of_sight
+from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked, watches
 from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core.api import commands, events
 from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.values.resources import LEASE, POD, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim.agent import SimAgent
 from support.sim.cluster import SimCluster
@@ -42,7 +43,7 @@ class SimManager:
         self.port = ApiPort(cluster, self.process.post, name, clock)
         self.local = SimAgent(cluster, f"{name}-local", network, beside=clock)
         self.process.post(events.ClockRead(unix_seconds=timeline.wall))
-        self._unsynced = {resource for resource, _ in WATCHED}
+        self._unsynced = {resource for resource, _ in watches(SERVED)}
         self._watches = [
             SimReflector(
                 self.port,
@@ -51,13 +52,14 @@ class SimManager:
                 emit=self._from_watch,
                 went_back=lambda text: self.process.post(events.WentBack(text=text)),
             )
-            for resource, selection in WATCHED
+            for resource, selection in watches(SERVED)
         ]
-        self._watches.append(
+        self._watches += [
             SimReflector(
-                self.port, POD, Selection(labels=parse_labels(UNMARKED.labels or "")), emit=self._from_unmarked
+                self.port, resource, Selection(labels=parse_labels(selection.labels or "")), emit=self._from_unmarked
             )
-        )
+            for resource, selection in unmarked(SERVED)
+        ]
         self.elector = SimElector(
             timeline,
             clock,
@@ -98,7 +100,7 @@ class SimManager:
     # --- life ---------------------------------------------------------------------------------------------------
 
     def _from_unmarked(self, event: Any) -> None:
-        if is_told_of_unmarked(event):
+        if is_told_of_unmarked(SERVED, event):
             self.process.post(event)
 
     def _from_watch(self, event: Any) -> None:
@@ -233,9 +235,12 @@ class SimManager:
     def _list_out_of_sight(self, command: commands.ListOutOfSight) -> events.OutOfSightListed | events.ReadFailed:
         if self.port.down:
             return events.ReadFailed(read_id=command.read_id, message="not reachable")
-        typed = (self.cluster.typed(POD, each) for each in self.cluster.store.all((POD.group, POD.plural)))
-        pods = sorted(found for each in typed if (found := out_of_sight(each)) is not None)
-        return events.OutOfSightListed(read_id=command.read_id, pods=tuple(pods))
+        found = []
+        for resource, _ in lost(SERVED):
+            stored = self.cluster.store.all((resource.group, resource.plural))
+            told = (out_of_sight(SERVED, resource, self.cluster.typed(resource, each)) for each in stored)
+            found += sorted(one for one in told if one is not None)
+        return events.OutOfSightListed(read_id=command.read_id, objects=tuple(found))
 
     def _read_all(self, command: commands.ReadAll) -> events.ReadAllDone:
         kind = self.cluster.store.kinds.of(command.resource)

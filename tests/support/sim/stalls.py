@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift.core.works.beginning import WATCHED
+from gatelift.core.works.beginning import watched
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.draws import some
 
@@ -43,4 +44,4 @@ def _kinds(world: SimWorld) -> tuple[Resource, ...]:
     draw = world.time.rng.random()
     if draw < 0.6:
         return (world.time.rng.choice((WORKLOAD, POD, JOB)),)
-    return (world.time.rng.choice(WATCHED),) if draw < 0.9 else ()
+    return (world.time.rng.choice(watched(SERVED)),) if draw < 0.9 else ()

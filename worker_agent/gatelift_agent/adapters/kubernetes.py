@@ -29,6 +29,7 @@ from gatelift_agent.core.values.events import (
     PodsRead,
 )
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError
@@ -53,7 +54,6 @@ from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.process.waiting import until
 from gatelift_kube.values.resources import (
     CONFIG_MAP,
-    JOB,
     NAMESPACE,
     NODE,
     POD,
@@ -69,34 +69,47 @@ OPTIONAL_RETRY_SECONDS = 60.0
 
 DRAIN_POLL_SECONDS = 0.05
 
-NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL_ORIGIN))
-"""What is watched in each accepted namespace: objects with our labels."""
-
-HIDDEN: tuple[tuple[Resource, Selection], ...] = tuple(
-    (resource, Selection(labels=f"!{LABEL_ORIGIN}")) for resource, _ in NAMESPACED
-)
-"""Objects that no watch of ours shows. Listed once with each namespace: somebody may have taken the label off ours."""
-
-HIDDEN_LOCAL: tuple[tuple[Resource, Selection], ...] = (
-    (
-        POD,
-        Selection(
-            labels=f"!{LABEL_ORIGIN},kueue.x-k8s.io/managed!=true",
-            fields="status.phase!=Succeeded,status.phase!=Failed",
-        ),
-    ),
-)
-"""At `local` the manager's record tells of all but the pods of Jobs; what has ended holds nothing there."""
-
 HIDDEN_RETRY_SECONDS = 2.0
 
-LOCAL: tuple[tuple[Resource, str], ...] = (
-    (POD, "kueue.x-k8s.io/managed=true"),
-    (POD, f"{LABEL_ORIGIN},kueue.x-k8s.io/managed!=true"),
-    (JOB, ""),
-)
-"""What the agent of `local` watches in all namespaces: queued pods, pods of Jobs that run here, and the manager's watch
-of Jobs, which goes by no label: its user may take the queue's name off a Job that runs."""
+Watched = tuple[tuple[Resource, str], ...]
+"""Resources, each with the labels by which it is watched, "" for all of it."""
+
+
+def namespaced(kinds: Registry) -> Watched:
+    """Return what is watched in each accepted namespace: objects with our labels, and the pods that they make."""
+    return tuple((each, LABEL_ORIGIN) for each in dict.fromkeys((POD, *kinds.travelling)))
+
+
+def hidden(kinds: Registry) -> tuple[tuple[Resource, Selection], ...]:
+    """Return what no watch of ours shows. Listed once with each namespace: somebody may have taken our label off."""
+    return tuple((resource, Selection(labels=f"!{LABEL_ORIGIN}")) for resource, _ in namespaced(kinds))
+
+
+def hidden_at_home(kinds: Registry) -> tuple[tuple[Resource, Selection], ...]:
+    """Return the same of `local`: of all but the pods of others the manager's record tells there.
+
+    What has ended holds nothing there.
+    """
+    fields = "status.phase!=Succeeded,status.phase!=Failed"
+    return ((POD, Selection(labels=_unwatched(kinds, f"!{LABEL_ORIGIN}"), fields=fields)),)
+
+
+def at_home(kinds: Registry) -> Watched:
+    """Return what the agent of `local` watches in all namespaces: what the manager watches, and pods that run here.
+
+    The manager's watch of Jobs goes by no label: its user may take the queue's name off a Job that runs.
+    """
+    seen = [(each, kinds.sight(each).labels) for each in kinds.travelling]
+    queued = [each for each in seen if each[0] == POD]
+    return (*queued, (POD, _unwatched(kinds, LABEL_ORIGIN)), *(each for each in seen if each[0] != POD))
+
+
+def _unwatched(kinds: Registry, labels: str) -> str:
+    """Return a selector of pods, narrowed to those which the manager's own watch, by one label, does not show."""
+    if POD not in kinds.travelling:
+        return labels
+    key, _, value = kinds.sight(POD).labels.partition("=")
+    return f"{labels},{key}!={value}"
 
 
 class WorkerApi:
@@ -116,7 +129,8 @@ class WorkerApi:
         limits: Budget,
         clock: Clock,
         instance: str,
-        watched: tuple[tuple[Resource, str], ...] = NAMESPACED,
+        kinds: Registry = SERVED,
+        watched: Watched | None = None,
         keeps_state: bool = True,
         watch_nodes: bool = True,
         count_nodes: bool = False,
@@ -133,7 +147,8 @@ class WorkerApi:
         self._supervisor = supervisor
         self._own_namespace = own_namespace
         self._clock = clock
-        self._watched = watched
+        self._kinds = kinds
+        self._watched = namespaced(kinds) if watched is None else watched
         self._keeps_state = keeps_state
         self._watch_nodes = watch_nodes
         self._count_nodes = count_nodes
@@ -328,7 +343,7 @@ class WorkerApi:
     async def _find_hidden(self, namespace: str, emit: Callable[[ApiEvent], None], listed: asyncio.Event) -> None:
         """Tell of what is ours by its marks and shown by no watch, once; then that this has been looked for."""
         await listed.wait()  # what loses its label between two lists would be in neither
-        for resource, selection in HIDDEN if self._keeps_state else HIDDEN_LOCAL:
+        for resource, selection in (hidden if self._keeps_state else hidden_at_home)(self._kinds):
             found = partial(self._found_hidden, resource, replace(selection, namespace=namespace), emit)
             await until(found, HIDDEN_RETRY_SECONDS, stop_never)
         emit(Synced(POD))
@@ -337,8 +352,8 @@ class WorkerApi:
         try:
             async for page in self._client.list(resource, selection, with_raw=True):
                 for served in page.items:
-                    local = not self._keeps_state
-                    if ownership.hides(served.object) or (local and ownership.hides_at_home(served.object)):
+                    queued = not self._keeps_state and ownership.hides_at_home(served.object)
+                    if queued or ownership.hides(self._kinds, served.object):
                         emit(ObjectSeen(resource, served.object, served.raw))
         except KubeError as error:
             self._problem(f"{resource.plural} in {selection.namespace or 'all namespaces'}: {error}")

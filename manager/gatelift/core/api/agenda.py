@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.resources import ObjectKey, Resource
 
 
 class Look(enum.StrEnum):
@@ -30,11 +30,11 @@ class Look(enum.StrEnum):
 
 
 class Key(NamedTuple):
-    """A thing to look at. `kind` is the kind of an owner ("Pod", "Job"), empty otherwise."""
+    """A thing to look at. `resource` is that of a user's object, None otherwise."""
 
     look: Look
     object: ObjectKey
-    kind: str = ""
+    resource: Resource | None = None
 
 
 STALE_MAX = 64

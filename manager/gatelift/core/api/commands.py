@@ -86,7 +86,7 @@ class ReadAll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOutOfSight:
-    """List the pods that were taken over, wait for no node's word and are shown by no watch of ours, by a quorum read.
+    """List the objects that were taken over, wait for no node's word and are in no watch of ours, by quorum reads.
 
     Answered once by `OutOfSightListed` or `ReadFailed`. Asked for once in a term.
     """

@@ -148,10 +148,10 @@ class ReadAllDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfSightListed:
-    """Answer to `ListOutOfSight`: which pods there are, and their UIDs."""
+    """Answer to `ListOutOfSight`: which objects there are, and their UIDs."""
 
     read_id: int
-    pods: tuple[tuple[ObjectKey, str], ...]
+    objects: tuple[tuple[ObjectRef, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

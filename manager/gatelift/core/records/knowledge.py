@@ -69,7 +69,7 @@ class Owner:
     def __post_init__(self) -> None:
         """Name them once for each version of the object: every look at it asks for them."""
         self.ref = ObjectRef(self.kind.resource, key_of(self.object.metadata))
-        self.look = Key(Look.OWNER, self.ref.key, self.kind.name)
+        self.look = Key(Look.OWNER, self.ref.key, self.ref.resource)
         self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
         self.managed = self.kind.managed(self.object)
 

@@ -111,8 +111,8 @@ def _object_of(core: Core, key: Key) -> tuple[ObjectRef | None, str]:
     if key.look is Look.WORKLOAD or key.look is Look.UNDECIDED:
         known = core.knowledge.workloads.get(key.object)
         return ObjectRef(WORKLOAD, key.object), known.metadata.uid if known is not None else ""
-    if key.look is Look.OWNER:
-        ref = ObjectRef(core.settings.kinds[key.kind].resource, key.object)
+    if key.resource is not None:
+        ref = ObjectRef(key.resource, key.object)
         owner = core.knowledge.owners.get(ref)
         return ref, owner.object.metadata.uid if owner is not None else ""
     return None, ""

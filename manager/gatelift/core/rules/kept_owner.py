@@ -20,7 +20,6 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.rules import seeking
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
@@ -47,7 +46,7 @@ def _first(core: Core, workload: Workload) -> OwnerReference | None:
     owners = owners_of(workload)
     if says_owner(workload):
         return owners[0]
-    return next((each for each in owners if seeking.resource_of(core, each) is not None), None)
+    return next((each for each in owners if core.kinds.resource_of(each) is not None), None)
 
 
 def _names(seen: OwnerReference | None, before: OwnerReference) -> bool:

@@ -12,8 +12,7 @@ from gatelift.core.records.knowledge import key_of
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.objects.meta import OwnerReference
-from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 
 def is_gone(core: Core, workload: Workload, now: float) -> bool:
@@ -24,7 +23,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     finalizer of a pod that lost its marks would stay for ever (HD-216).
     """
     for reference in owners_of(workload):
-        resource = resource_of(core, reference)
+        resource = core.kinds.resource_of(reference)
         if resource is None or core.knowledge.saw_go(reference.uid):
             continue
         look = Key(Look.WORKLOAD, key_of(workload.metadata))
@@ -39,7 +38,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
 def is_sought(core: Core, workload: Workload) -> bool:
     """Say whether the answer to a read of its user's object will look at a Workload."""
     look = Key(Look.WORKLOAD, key_of(workload.metadata))
-    resources = ((each, resource_of(core, each)) for each in owners_of(workload))
+    resources = ((each, core.kinds.resource_of(each)) for each in owners_of(workload))
     return any(
         look in core.sought.of(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)))
         for each, resource in resources
@@ -57,15 +56,7 @@ def no_more(core: Core, workload: Workload) -> None:
     """Look for no object of a Workload that is gone."""
     look = Key(Look.WORKLOAD, key_of(workload.metadata))
     for reference in owners_of(workload):
-        resource = resource_of(core, reference)
+        resource = core.kinds.resource_of(reference)
         ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
         if ref is not None and core.sought.leave(ref, look):
             core.forget_trouble(ref)
-
-
-def resource_of(core: Core, reference: OwnerReference) -> Resource | None:
-    """Return the kind that an owner reference names, None when it does not travel."""
-    for resource in core.travelling:
-        if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
-            return resource
-    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.commands import Command, Note, Read, StepDown
@@ -39,7 +39,7 @@ from gatelift.core.state.settings import CoreSettings
 from gatelift.core.state.shown_queues import ShownQueues
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
-from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
@@ -54,7 +54,6 @@ from gatelift_kube.values.resources import (
     WORKLOAD,
     ObjectKey,
     ObjectRef,
-    Resource,
 )
 from gatelift_wire.sessions.leases import landed_seconds
 from gatelift_wire.values.keys import PlacementKey
@@ -123,14 +122,14 @@ class Core:
     caution: Caution = field(default_factory=Caution)
     rebuilt: bool = False
     stepped_down: bool = False
-    travelling: Mapping[Resource, Kind[Any]] = field(init=False)  # what the kinds that are placed on clusters are of
     _attempts: dict[str, Attempt] = field(default_factory=dict)
     _later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
     _commands: list[Command] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Index the kinds."""
-        self.travelling = {kind.resource: kind for kind in self.settings.kinds.values() if kind.travels}
+    @property
+    def kinds(self) -> Registry:
+        """The kinds that are served."""
+        return self.settings.kinds
 
     def leads(self, now: float) -> bool:
         """Say whether this process may act: it leads and its own lease is valid (R2, R3)."""

@@ -18,7 +18,7 @@ from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.records.knowledge import Owner
-from gatelift_kube.values.resources import POD, ObjectRef
+from gatelift_kube.values.resources import ObjectRef
 
 if TYPE_CHECKING:
     from gatelift.core.state.core import Core
@@ -85,14 +85,14 @@ def keep(core: Core, owner: Owner) -> None:
 
 def held(core: Core, owner: Owner) -> bool:
     """Say whether something of ours may yet be told of what has no Workload: it is not let go before (R7)."""
-    place = UserObject(owner.kind.name, owner.ref.key.namespace, owner.ref.key.name)
+    place = UserObject(owner.ref.resource.kind, owner.ref.key.namespace, owner.ref.key.name)
     return bool(core.caution.halted) or not owner.kind.suspended(owner.object) or bool(core.predecessors.at(place))
 
 
 def ask(core: Core, now: float) -> float:
     """Have the pods listed that nothing shows, once in a term; return when to come again, 0 where there is no need."""
     mine = core.out_of_sight
-    if mine.listed or mine.read_id or POD not in core.travelling:
+    if mine.listed or mine.read_id or not any(core.kinds.sight(each).lost for each in core.kinds.travelling):
         return 0.0
     if mine.asks_at > now:
         return mine.asks_at
@@ -103,15 +103,14 @@ def ask(core: Core, now: float) -> float:
 
 def listed(core: Core, event: OutOfSightListed) -> None:
     """Read what was listed, each by itself: what is known of it by then may be newer than the list."""
-    mine, kind = core.out_of_sight, core.travelling.get(POD)
-    if kind is None or event.read_id != mine.read_id:
+    mine = core.out_of_sight
+    if event.read_id != mine.read_id:
         return
     mine.read_id, mine.listed = 0, True
-    for key, uid in event.pods[:LEFT_MAX]:
-        ref = ObjectRef(POD, key)
+    for ref, uid in event.objects[:LEFT_MAX]:
         if ref not in core.knowledge.owners:
             mine.left[ref] = uid
-            core.agenda.mark(Key(Look.OWNER, key, kind.name))
+            core.agenda.mark(Key(Look.OWNER, ref.key, ref.resource))
 
 
 def not_listed(core: Core, event: ReadFailed, now: float) -> bool:

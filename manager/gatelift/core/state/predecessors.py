@@ -183,7 +183,7 @@ def _of_any_kind(namespace: str, name: str) -> UserObject:
 def wake(core: Core, places: Iterable[UserObject]) -> None:
     """Look at those that may have waited for what has ended."""
     for place in places:
-        kinds = core.settings.kinds if place.kind == ANY.kind else (place.kind,)
+        kinds = [each.kind for each in core.kinds.resources] if place.kind == ANY.kind else [place.kind]
         for kind in kinds:
             for key in sorted(core.knowledge.by_place.get(UserObject(kind, place.namespace, place.name), ())):
                 core.mark_workload(key)

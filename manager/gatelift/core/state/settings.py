@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift_admission.values.model import EngineSettings
-from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.meta import LabelSelector
 
 
@@ -23,7 +21,7 @@ class CoreSettings:
     """
 
     origin: str
-    kinds: Mapping[str, Kind[Any]]
+    kinds: Registry
     dispatch: DispatchSettings = field(default_factory=DispatchSettings)
     write_reservation_after: float = 1.0
     requeue_base: float = 1.0

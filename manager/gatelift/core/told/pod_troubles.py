@@ -33,7 +33,6 @@ from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.values.resources import POD
 from gatelift_wire.values.refusals import Refusal
 
 SETTLE_SECONDS = 10.0
@@ -62,13 +61,18 @@ def heard(core: Core, attempt: Attempt) -> None:
     reported = (
         of_status(report.name, report.status)
         for report in attempt.reports.values()
-        if report.kind == POD.kind and not report.gone
+        if _is_a_pod(core, report.kind) and not report.gone
     )
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
     found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
     if found != attempt.trouble:
         attempt.has_trouble(found)
         core.mark_attempt(attempt)
+
+
+def _is_a_pod(core: Core, name: str) -> bool:
+    kind = core.kinds.named(name)
+    return kind is not None and not kind.pods_are_children
 
 
 def let_go(core: Core, attempt: Attempt) -> None:

@@ -11,16 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift.core.api.events import LeadershipGained
+from gatelift_kinds.registry import Registry
 from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
-    JOB,
     LIMIT_RANGE,
     LOCAL_QUEUE,
     MULTIKUEUE_CONFIG,
     NAMESPACE,
-    POD,
     PRIORITY_CLASS,
     RESOURCE_FLAVOR,
     RUNTIME_CLASS,
@@ -30,7 +29,7 @@ from gatelift_kube.values.resources import (
     Resource,
 )
 
-WATCHED: tuple[Resource, ...] = (
+AROUND: tuple[Resource, ...] = (
     NAMESPACE,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
@@ -44,11 +43,18 @@ WATCHED: tuple[Resource, ...] = (
     MULTIKUEUE_CONFIG,
     WORKER_CLUSTER,
     WORKLOAD,
-    JOB,
-    POD,
 )
-"""Kinds of which a complete list must have been seen before anything is decided (DESIGN 10: inventories are answered
-only after that, or live work would be killed; requests, priorities and quotas are what all of them say)."""
+"""What is watched whatever kinds are served."""
+
+
+def watched(kinds: Registry) -> tuple[Resource, ...]:
+    """Return what is watched: of all of it a complete list must have been seen before anything is decided.
+
+    (DESIGN 10: inventories are answered only after that, or live work would be killed; requests, priorities and quotas
+    are what all of them say.)
+    """
+    return (*AROUND, *reversed(kinds.travelling))
+
 
 LIST_SECONDS_MAX = 300.0
 """A hundred thousand Workloads are listed in about a minute. Who has not listed all after five gives the Lease up: it
@@ -59,9 +65,14 @@ is of more use to a manager whose lists come, and only such a one runs for it.""
 class Beginning:
     """Which kinds are still to be listed, and the lead that begins when all are."""
 
-    _awaited: set[Resource] = field(default_factory=lambda: set(WATCHED))
+    watched: tuple[Resource, ...]
+    _awaited: set[Resource] = field(init=False)
     _gained: LeadershipGained | None = None
     _until: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Wait for the first list of each."""
+        self._awaited = set(self.watched)
 
     @property
     def complete(self) -> bool:
@@ -75,7 +86,7 @@ class Beginning:
 
     def gained(self, event: LeadershipGained, now: float) -> None:
         """Take that the Lease is ours: what was listed before counts no more."""
-        self._awaited = set(WATCHED)
+        self._awaited = set(self.watched)
         self._gained, self._until = event, now + LIST_SECONDS_MAX
 
     def listed(self, resource: Resource) -> LeadershipGained | None:

@@ -5,8 +5,6 @@ No decision is taken here. Neighbours: `machine` calls.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.events import ReadDone
 from gatelift.core.api.inflight import Outstanding
@@ -20,13 +18,12 @@ from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, rea
 from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core, ref_of
 from gatelift.core.works import owners
-from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.versions import is_last, newer
-from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.keys import PlacementKey
 
 
@@ -34,9 +31,8 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
     """Take an object that was added or changed; older versions than the known one are ignored."""
     ref = ObjectRef(resource, key_of(obj.metadata))
     core.inflight.seen(ref, obj.metadata.resource_version)
-    kind = core.travelling.get(resource)
-    if kind is not None:
-        _owner_seen(core, kind, ref, obj, raw)
+    if resource in core.kinds.travelling:
+        _owner_seen(core, ref, obj, raw)
         return
     if resource != WORKLOAD:  # `put_workload` sees to that for Workloads
         known = core.known(ref)
@@ -138,9 +134,10 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             predecessors.reach_changed(core)
         case _:
             if not _surroundings_gone(core, obj):
-                # Pods are watched by a label: what was not seen to end may only have lost it, and is read before its
+                # What is watched by a label and was not seen to end may only have lost it, and is read before its
                 # Workload ends.
-                _owner_gone(core, ref, obj, proved=resource != POD or is_last(obj.metadata))
+                shown = resource in core.kinds.travelling and bool(core.kinds.sight(resource).labels)
+                _owner_gone(core, ref, obj, proved=not shown or is_last(obj.metadata))
 
 
 def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
@@ -248,12 +245,17 @@ def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluste
     placing.drop_stray(core, cluster, placed, over=False)
 
 
-def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:
+def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:
+    """Take a user's object. It stays of the kind that it was known as, whatever becomes of it."""
     known = core.knowledge.owners.get(ref)
     if known is not None and not newer(obj.metadata, known.object.metadata):
         return
     if known is not None and known.object.metadata.uid != obj.metadata.uid:
         _owner_gone(core, ref, known.object)
+        known = None
+    kind = known.kind if known is not None else core.kinds.of(ref.resource, obj)
+    if kind is None:
+        return
     owner = Owner(kind, obj, raw)
     core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
     seeking.found_out(core, ref)
@@ -276,7 +278,7 @@ def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> No
             seen(core, ref.resource, found, answer.raw, now)
     elif known is not None and known.metadata.uid == asked.uid and not isinstance(known, WorkerCluster):
         gone(core, ref.resource, known)  # that a WorkerCluster is gone the watch tells, the links as well
-    if ref.resource in core.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
+    if ref.resource in core.kinds.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
         core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
 
 

@@ -33,19 +33,19 @@ def look_at(core: Core, ref: ObjectRef) -> None:
         core.agenda.mark(Key(look, ref.key))
     if ref.resource == WORKLOAD:
         core.mark_owners_waiting_for(ref.key)
-    kind = core.travelling.get(ref.resource)
-    if kind is not None:
-        core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
+    if ref.resource in core.kinds.travelling:
+        core.agenda.mark(Key(Look.OWNER, ref.key, ref.resource))
         for key in core.sought.of(ref):
             core.agenda.mark(key)
 
 
 def changed(core: Core, ref: ObjectRef, now: float) -> None:
     """Let what rests be tried again soon, since its object has changed, or the one that its Workload is of."""
-    kind = core.travelling.get(ref.resource)
-    look = Look.OWNER if kind is not None else LOOKS.get(ref.resource)
-    if look is not None:
-        core.contained.changed(Key(look, ref.key, kind.name if kind is not None else ""), now)
+    look = LOOKS.get(ref.resource)
+    if ref.resource in core.kinds.travelling:
+        core.contained.changed(Key(Look.OWNER, ref.key, ref.resource), now)
+    elif look is not None:
+        core.contained.changed(Key(look, ref.key), now)
     owner = core.knowledge.owners.get(ref)
     for key in core.knowledge.by_owner.get(owner.object.metadata.uid, ()) if owner is not None else ():
         core.contained.changed(Key(Look.WORKLOAD, key), now)

@@ -18,7 +18,7 @@ from gatelift.core.records import record
 from gatelift.core.records.attempt_states import CHOOSING, NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import Owner, key_of
-from gatelift.core.rules import outgrown, priorities, seeking
+from gatelift.core.rules import outgrown, priorities
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
@@ -37,21 +37,23 @@ from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
-    """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only)."""
+    """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only).
+
+    While the object is not known, its resource tells it: the first kind of that.
+    """
     for reference in owners_of(workload):
-        resource = seeking.resource_of(core, reference)
+        resource = core.kinds.resource_of(reference)
         if resource is not None:
-            return core.travelling[resource]
+            known = core.knowledge.owner_of(workload)
+            return known.kind if known is not None else core.kinds.any_of(resource)
     return None
 
 
-def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
+def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
     """Look at one user's object."""
-    kind = core.settings.kinds[kind_name]
-    ref = ObjectRef(kind.resource, key)
     owner = core.knowledge.owners.get(ref)
     if owner is None:
-        out_of_sight.look_up(core, ref, Key(Look.OWNER, key, kind_name), now)
+        out_of_sight.look_up(core, ref, Key(Look.OWNER, ref.key, ref.resource), now)
         return
     if core.blocked(ref, owner.look, now):
         return

@@ -15,8 +15,9 @@ from gatelift_agent.core.values.asked import Asked, Purpose
 from gatelift_agent.core.values.commands import Command
 from gatelift_agent.core.values.events import RoomSeen
 from gatelift_agent.core.values.settings import AgentSettings
-from gatelift_kinds import registry
+from gatelift_kinds.registry import Registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch, WriteDone, WriteFailed
+from gatelift_kube.values.resources import POD
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry
 
@@ -38,10 +39,13 @@ def quota_of(settings: AgentSettings, origin: Callable[[], str]) -> Backend:
 class Desk:
     """The backend as the core asks it. `number`: makes a write one that is under way. `give`: has it carried out."""
 
-    __slots__ = ("_backend", "_give", "_number", "_under_way", "unreleased")
+    __slots__ = ("_backend", "_give", "_not_its", "_number", "_under_way", "unreleased")
 
-    def __init__(self, backend: Backend, number: Callable[[Asked], int], give: Callable[[Command], None]) -> None:
+    def __init__(
+        self, backend: Backend, kinds: Registry, number: Callable[[Asked], int], give: Callable[[Command], None]
+    ) -> None:
         self._backend, self._number, self._give = backend, number, give
+        self._not_its = frozenset({POD, *kinds.travelling})
         self._under_way: dict[int, ApiWrite] = {}
         self.unreleased: dict[PlacementKey, Exception | None] = {}
         """Releases that raised; None once that was told."""
@@ -94,8 +98,7 @@ class Desk:
             if not isinstance(command, Create | Patch | Delete):
                 self._give(command)
                 continue
-            kind = registry.kind_of(command.ref.resource)
-            if kind is not None and kind.travels:
+            if command.ref.resource in self._not_its:
                 raise NotABackendsWriteError(f"{key}: {type(command).__name__} of {command.ref}")
             write_id = self._number(Asked(purpose=Purpose.ROOM, key=key, name=command.ref.key.name, at=0.0))
             self._under_way[write_id] = command

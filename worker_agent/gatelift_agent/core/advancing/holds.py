@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import Move, Placement, State
 from gatelift_agent.core.state.world import World
-from gatelift_kinds import registry
 from gatelift_wire.values.messages import Offer
 
 HOLDS_MAX = 10_000
@@ -51,5 +50,5 @@ def is_full(world: World) -> bool:
 
 def serves(world: World, kind: str) -> bool:
     """Say whether this agent places objects of that kind."""
-    found = registry.kind_named(kind)
+    found = world.kinds.named(kind)
     return found is not None and found.travels and kind in world.settings.kinds

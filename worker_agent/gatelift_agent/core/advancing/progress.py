@@ -264,8 +264,8 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
         # Without the right to start it may be what another agent has made there since: only a leftover is removed.
         if held is not None and not starting.why_not(world, placement, now):
             kept.make_room(world, held.ref)
-            who = ownership.owner(held.object, placement.key, world.standing.origin)
-            found = ownership.placed_as(held.object)
+            who = ownership.owner(world.kinds, held.object, placement.key, world.standing.origin)
+            found = ownership.placed_as(world.kinds, held.object)
             if who is not Ownership.FOREIGN and found is not None and found[1] not in world.placements:
                 closing.remove_stray(world, placement, tracked, held, now)
         return True

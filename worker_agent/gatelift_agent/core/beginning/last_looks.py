@@ -7,6 +7,8 @@ that go with the namespace.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
 from gatelift_agent.core.seeing import doubts, observing
@@ -14,7 +16,8 @@ from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kube.objects.batch import Job
+from gatelift_kinds.kind import Kind
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import NAMESPACE, POD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import LABEL_ORIGIN
@@ -86,7 +89,7 @@ def pods_read(
 def _take(world: World, name: str, entry: Condemned, found: list[tuple[Pod, bytes]], now: float) -> None:
     """Take all pods that are there, as a watch would show them, and what is not among them."""
     for pod, raw in found:
-        if LABEL_ORIGIN in pod.metadata.labels or ownership.hides(pod):
+        if LABEL_ORIGIN in pod.metadata.labels or ownership.hides(world.kinds, pod):
             observing.seen(world, POD, pod, raw, now)
     there = {pod.metadata.uid for pod, _ in found}
     for placement in _there(world, name):
@@ -136,9 +139,9 @@ def _doubt_unseen(world: World, placement: Placement, entry: Condemned, now: flo
         if job is not None and kind.stopped(job, world.children(placement), placement.key):
             continue
         let_go = tracked.lift_asked or (job is not None and kind.lifted(job))
-        if let_go and not (known and isinstance(job, Job) and _is_told(job)):
+        if let_go and not (known and job is not None and _is_told(kind, job, tracked.raw)):
             doubts.unwatched(world, placement, tracked, now)
 
 
-def _is_told(job: Job) -> bool:
-    return job.metadata.deletion_timestamp is not None and not (job.status.active or job.status.terminating)
+def _is_told(kind: Kind[Any], obj: KubeObject, raw: bytes) -> bool:
+    return obj.metadata.deletion_timestamp is not None and kind.at_rest(obj, raw)

@@ -18,11 +18,10 @@ from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
-from gatelift_agent.core.watched.ownership import Maker
-from gatelift_kinds import registry
 from gatelift_kinds.shared.placed_mark import Mark
+from gatelift_kinds.shared.values import Maker
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.keys import LABEL_ORIGIN, PlacementKey
 
 ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
@@ -142,8 +141,8 @@ def _from_pods(world: World, now: float, namespace: str = "") -> None:
                 _from_marked(world, mark, pod)
     for pod in world.objects.all_children():
         with _Apart(world, ref_of(POD, pod.metadata), now):
-            key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
-            if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(pod):
+            key, maker = ownership.key_of(pod.metadata), world.kinds.maker_of(pod.metadata)
+            if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(world.kinds, pod):
                 _from_child(world, key, pod, maker)
 
 
@@ -163,10 +162,10 @@ def _key_of(world: World, held: Held) -> PlacementKey | None:
 
     A pod that was made for a Job is none: it is its Job's, which `orphans` finds.
     """
-    obj, kind = held.object, registry.kind_of(held.ref.resource)
-    if kind is None or (isinstance(obj, Pod) and ownership.marks(obj)):
+    obj, kind = held.object, world.kinds.of(held.ref.resource, held.object)
+    if kind is None or (isinstance(obj, Pod) and ownership.marks(world.kinds, obj)):
         return None
-    found = ownership.let_go_as(kind, obj) if world.local else ownership.placed_as(obj)
+    found = ownership.let_go_as(kind, obj) if world.local else ownership.placed_as(world.kinds, obj)
     return found[1] if found is not None and found[0] == world.standing.origin else None
 
 
@@ -200,7 +199,7 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
 
 def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float) -> None:
     first = objects[0]
-    kind = registry.kind_of(first.ref.resource)
+    kind = world.kinds.of(first.ref.resource, first.object)
     if kind is None or not kind.travels:
         return
     same = [held for held in objects if held.ref.resource == first.ref.resource]
@@ -257,13 +256,19 @@ def set_state(world: World, placement: Placement) -> None:
 
 def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
     """Make a placement of a pod that says by its mark what it was made for, and whose Job is not known."""
-    named = ownership.job_of(pod.metadata)
+    named = world.kinds.maker_of(pod.metadata)
     known = named is not None and named.name == mark.job and not mark.job_uid
-    maker = named if named is not None and known else Maker(mark.job, mark.job_uid or str(mark.key))
+    unnamed = Maker(mark.job, mark.job_uid or str(mark.key), _resource(world, named))
+    maker = named if named is not None and known else unnamed
     if _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid):
         return
     _end_children(world, mark.key, pod, maker)
     orphans.gather(world)
+
+
+def _resource(world: World, named: Maker | None) -> Resource:
+    """Return of what the maker of a pod is: as the pod names one, else the first there is (a mark names no kind)."""
+    return named.resource if named is not None else world.kinds.makers[0]
 
 
 def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
@@ -277,7 +282,7 @@ def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
 
     At `local` the pod is of an older attempt, or the Job's labels were taken off: then `retaking` takes it up again.
     """
-    held = world.objects.get(ObjectRef(JOB, ObjectKey(pod.metadata.namespace, maker.name)))
+    held = world.objects.get(ObjectRef(maker.resource, ObjectKey(pod.metadata.namespace, maker.name)))
     return held is not None and held.object.metadata.uid == maker.uid
 
 
@@ -285,7 +290,11 @@ def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> No
     """Make a placement of which only pods are left, this one among them: they are waited for, then it was evicted."""
     namespace = pod.metadata.namespace
     pod_set = ownership.pod_set(pod.metadata)
-    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), pod_set=pod_set, uid=maker.uid, vanished=True)
+    kind = world.kinds.any_of(maker.resource)
+    if kind is None:
+        raise LookupError(f"placement {key}: nothing is known of {maker.resource.kind}")
+    ref = ObjectRef(maker.resource, ObjectKey(namespace, maker.name))
+    job = Tracked(ref=ref, pod_set=pod_set, uid=maker.uid, vanished=True)
     world.epochs.use(key)
     ending = Ending(
         kind=EndingKind.EVICTED,
@@ -294,7 +303,7 @@ def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> No
     )
     placement = Placement(
         key=key,
-        kind=JOB.kind,
+        kind=kind.name,
         namespace=namespace,
         name=maker.name,
         state=State.DRAINING,

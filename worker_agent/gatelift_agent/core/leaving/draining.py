@@ -129,7 +129,7 @@ def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, n
 
 
 def _made_by(world: World, pod: Pod, jobs: set[str]) -> bool:
-    maker = world.job_marked(pod) or ownership.job_of(pod.metadata)
+    maker = world.job_marked(pod) or world.kinds.maker_of(pod.metadata)
     return maker is not None and maker.uid in jobs
 
 

@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
-from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched.objects import Held
-from gatelift_kube.objects.batch import Job
-from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef
 from gatelift_kube.values.timestamps import to_seconds
 
@@ -83,9 +80,7 @@ def _is_terminal(world: World, placement: Placement, tracked: Tracked) -> bool:
     kind, obj = world.kind(placement), tracked.object
     if kind.outcome(obj) is None or not kind.stopped(obj, world.children(placement), placement.key):
         return False
-    if isinstance(obj, Job):
-        return not (obj.status.active or obj.status.terminating)
-    return not reports.containers_run(tracked.raw)
+    return kind.at_rest(obj, tracked.raw)
 
 
 def found(world: World, now: float) -> list[Placement]:
@@ -105,13 +100,7 @@ def ended_at(world: World, objects: Iterable[Held], now: float) -> float:
 
     By the worker's clock and ours: if they disagree it goes too early, or stays as long as what has just ended.
     """
-    said = [
-        condition.last_transition_time
-        for held in objects
-        if isinstance(held.object, Pod | Job)
-        for condition in held.object.status.conditions
-        if condition.last_transition_time
-    ]
+    said = [moment for held in objects for moment in _moments(world, held)]
     ahead = world.leadership.unix_ahead
     if not said or ahead is None:
         return now
@@ -119,6 +108,11 @@ def ended_at(world: World, objects: Iterable[Held], now: float) -> float:
         return min(now, max(map(to_seconds, said)) - ahead)
     except ValueError:
         return now
+
+
+def _moments(world: World, held: Held) -> tuple[str, ...]:
+    kind = world.kinds.of(held.ref.resource, held.object)
+    return kind.moments(held.object) if kind is not None else ()
 
 
 def _ended(placement: Placement, now: float) -> float:

@@ -13,7 +13,6 @@ from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
-from gatelift_kinds import registry
 from gatelift_kinds.shared.patches import stop_marked
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Applied, Commit, GatesLifted
@@ -26,7 +25,7 @@ def takes(world: World, commit: Commit) -> bool:
     says since that it was let go for this very commit has left that one (HD-249). A used epoch is not taken up again
     (R5); an object that shows its end is the manager's own to see.
     """
-    kind = registry.kind_named(commit.kind)
+    kind = world.kinds.named(commit.kind)
     if kind is None or not commit.objects or world.epochs.is_used(commit.key):
         return False
     for one in commit.objects:
@@ -107,5 +106,5 @@ def _was_let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
 
 
 def _found(world: World, commit: Commit, name: str) -> Held | None:
-    kind = registry.kind_named(commit.kind)
+    kind = world.kinds.named(commit.kind)
     return world.objects.get(ObjectRef(kind.resource, ObjectKey(commit.namespace, name))) if kind is not None else None

@@ -21,6 +21,7 @@ from gatelift_agent.core.memory import kept_state, records
 from gatelift_agent.core.memory.kept_state import KeptState
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef
@@ -74,8 +75,9 @@ class _Shard:
 class Keeper:
     """The agent's own ConfigMaps. `flush` returns the writes that are due; `changed` is cleared by whoever looks."""
 
-    def __init__(self, namespace: str, *, keeps: bool) -> None:
+    def __init__(self, namespace: str, kinds: Registry = SERVED, *, keeps: bool) -> None:
         self._namespace = namespace
+        self._kinds = kinds
         self._keeps = keeps
         self._shards: dict[str, _Shard] = {STATE_NAME: _Shard()}
         self._places: dict[str, str] = {}
@@ -179,7 +181,7 @@ class Keeper:
     def recorded(self) -> tuple[Placement, ...]:
         """Return the placements of all records, as read at the start."""
         found = [
-            records.decode(text)
+            records.decode(self._kinds, text)
             for name, shard in self._shards.items()
             if name != STATE_NAME
             for text in shard.held.values()

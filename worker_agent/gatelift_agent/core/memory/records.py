@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
-from gatelift_kinds import registry
+from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
@@ -69,7 +69,7 @@ def encode(placement: Placement) -> str:
     ).decode()
 
 
-def decode(text: str) -> Placement | None:
+def decode(kinds: Registry, text: str) -> Placement | None:
     """Return the placement of a record, ended and with its objects' last status; None when it cannot be read."""
     try:
         record = _DECODER.decode(text)
@@ -82,7 +82,7 @@ def decode(text: str) -> Placement | None:
         )
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    kind = registry.kind_named(record.kind)
+    kind = kinds.named(record.kind)
     if kind is None:
         return None
     placement = Placement(

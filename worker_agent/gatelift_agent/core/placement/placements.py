@@ -225,7 +225,7 @@ class Tracked:
     grace_seconds: float | None = None
     user_gates: tuple[str, ...] | None = None
     reported: Hashable = None
-    """What the last report said of it: a `reports.Sight`."""
+    """What the last report said of it: a `Seen`."""
 
     @property
     def name(self) -> str:

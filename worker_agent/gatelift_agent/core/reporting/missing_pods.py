@@ -13,11 +13,9 @@ from __future__ import annotations
 from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
-from gatelift_kinds.job import pods as job_pods
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed
-from gatelift_kube.objects.batch import Job
 from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.messages import PodSetCounts
 
@@ -35,10 +33,10 @@ _NEVER_SAYS = frozenset({WriteError.FORBIDDEN, WriteError.INVALID, WriteError.TO
 
 def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) -> Trouble | None:
     """Return that pods of a placement's Job are not there, once that has stood; `seen`: those that are known."""
-    tracked = next((each for each in placement.objects.values() if isinstance(each.object, Job)), None)
-    if tracked is None or not isinstance(tracked.object, Job):
+    tracked = next((each for each in placement.objects.values() if each.object is not None), None)
+    if tracked is None or tracked.object is None:
         return None
-    lacks, due = job_pods.missing(tracked.object, seen)
+    lacks, due = world.kind(placement).missing(tracked.object, seen)
     if not lacks:
         placement.shortage = None
         return None

@@ -8,18 +8,17 @@ After a session that was not resumed everything is told anew.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.reporting import troubles
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
-from gatelift_kinds.shared import pod_trouble, pods
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared import pod_trouble
+from gatelift_kinds.shared.values import Seen
 from gatelift_kube.deciding.writes import KubeObject
-from gatelift_kube.objects.batch import Job
-from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.objects.core import raw_status
 from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.messages import (
     Applied,
@@ -39,53 +38,22 @@ COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
 
 
-class _Waiting(msgspec.Struct, frozen=True):
-    reason: str = ""
-
-
-class _ContainerState(msgspec.Struct, frozen=True):
-    waiting: _Waiting | None = None
-    running: dict[str, Any] | None = None
-
-
-class _ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    ready: bool = False
-    restart_count: int = 0
-    state: _ContainerState = _ContainerState()
-
-
-class _PodStatus(msgspec.Struct, frozen=True, rename="camel"):
-    container_statuses: tuple[_ContainerStatus, ...] = ()
-    init_container_statuses: tuple[_ContainerStatus, ...] = ()
-
-
-_POD_STATUS = msgspec.json.Decoder(_PodStatus)
-
-
-class Sight(NamedTuple):
-    """What of an object's status people see: `marks` are waited for, `details` are not."""
-
-    marks: tuple[object, ...]
-    details: tuple[object, ...]
-
-
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
     kind = world.kind(placement)
     total, reclaimable = _counted(world, placement)
     troubles.note(world, placement, total.values(), now)
     counts = _counts(world, placement, total, reclaimable)
-    changed: list[tuple[Tracked, Sight]] = []
+    changed: list[tuple[Tracked, Seen]] = []
     urgent = False
     for tracked in placement.objects.values():
         if tracked.object is None or not kind.lifted(tracked.object):
             continue
-        sight = sight_of(tracked.object, tracked.raw)
+        sight = seen_of(kind, tracked.object, tracked.raw)
         if sight != tracked.reported:
             changed.append((tracked, sight))
             known = tracked.reported
-            urgent = urgent or (known.marks != sight.marks if isinstance(known, Sight) else _is_news(sight))
+            urgent = urgent or (known.marks != sight.marks if isinstance(known, Seen) else _is_news(sight))
     told = placement.counts_reported
     waits = placement.state in STARTING and _troubles(counts) == _troubles(told)
     if not changed and (counts == told or waits):
@@ -155,39 +123,13 @@ def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
     )
 
 
-def sight_of(obj: KubeObject, raw: bytes) -> Sight:
-    """Return what people see of an object's status."""
-    deleting = obj.metadata.deletion_timestamp is not None
-    if isinstance(obj, Pod):
-        status = _POD_STATUS.decode(raw_status(raw))
-        containers = (*status.init_container_statuses, *status.container_statuses)
-        scheduled = [(one.status, one.reason) for one in obj.status.conditions if one.type == "PodScheduled"]
-        return Sight(
-            (obj.status.phase if pods.over(obj) else "", pods.ready(obj), deleting),
-            (
-                obj.status.phase,
-                tuple(scheduled),
-                obj.status.reason,
-                tuple((c.name, c.ready, c.restart_count, c.state.waiting) for c in containers),
-            ),
-        )
-    if isinstance(obj, Job):
-        status_of_job = obj.status
-        conditions = tuple((one.type, one.status) for one in status_of_job.conditions)
-        return Sight((conditions, deleting), (status_of_job,))
-    return Sight((deleting,), (raw_status(raw),))
+def seen_of(kind: Kind[Any], obj: KubeObject, raw: bytes) -> Seen:
+    """Return what people see of an object's status; that it is being deleted is waited for."""
+    seen = kind.seen(obj, raw)
+    return Seen((*seen.marks, obj.metadata.deletion_timestamp is not None), seen.details)
 
 
-def containers_run(raw: bytes) -> bool:
-    """Say whether a pod's status shows a container that runs, whatever its phase says, or cannot be read."""
-    try:
-        status = _POD_STATUS.decode(raw_status(raw))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return any(one.state.running is not None for one in (*status.init_container_statuses, *status.container_statuses))
-
-
-def _is_news(sight: Sight) -> bool:
+def _is_news(sight: Seen) -> bool:
     """Say whether a first report cannot wait: the pod runs and is ready, is over or is being deleted already."""
     return any(mark not in ("", False, ()) for mark in sight.marks)
 

@@ -14,7 +14,6 @@ from gatelift_agent.core.state.world import World
 from gatelift_kinds.shared import markers, pod_trouble
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.values.resources import JOB
 from gatelift_wire.values.messages import PodSetCounts
 
 TROUBLE_SECONDS = 5.0
@@ -38,7 +37,7 @@ def note(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: 
 
 def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: float) -> Trouble | None:
     tracked = placement.objects.values()
-    jobs = (each.uid for each in tracked if each.uid and each.ref.resource == JOB)
+    jobs = (each.uid for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
     missing = (missing_pods.trouble(world, placement, one, now) for one in seen)
     return pod_trouble.first((*missing, *map(world.objects.trouble, jobs), *map(_at_gates, tracked)))
 

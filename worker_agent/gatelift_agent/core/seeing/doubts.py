@@ -14,9 +14,7 @@ from __future__ import annotations
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds.job import pods as job_pods
 from gatelift_kinds.shared import pods
-from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec
 from gatelift_wire.values.limits import GRACE_SECONDS
 
@@ -51,11 +49,13 @@ def begin(world: World, placement: Placement, *specs: PodSpec, cut_short: bool =
     """Doubt what a start has found: pods of it may have vanished while nobody watched."""
     if not world.kind(placement).pods_are_children:
         return  # our finalizer is on each pod, and goes when the manager has its end
-    jobs = [each.object for each in placement.objects.values() if isinstance(each.object, Job)]
-    asked = [job.spec.template.spec for job in jobs] + list(specs)
+    kind = world.kind(placement)
+    there = [each.object for each in placement.objects.values() if each.object is not None]
+    asked = [spec for each in there for spec in kind.specs(each)] + list(specs)
     graces = (each.termination_grace_period_seconds for each in asked)
     placement.before = world.nodes.before(max((float(each) for each in graces if each is not None), default=0.0))
-    placement.cut_short = cut_short or any(job.spec.suspend and job.metadata.generation > _AS_MADE for job in jobs)
+    stopping = any(not kind.lifted(each) and each.metadata.generation > _AS_MADE for each in there)
+    placement.cut_short = cut_short or stopping
 
 
 def miss(world: World, placement: Placement) -> None:
@@ -63,9 +63,10 @@ def miss(world: World, placement: Placement) -> None:
 
     Once all that there are were found, those among them that somebody took off their Job (`orphans.gather`).
     """
-    jobs = [each.object for each in placement.objects.values() if isinstance(each.object, Job)]
-    let_go = [job for job in jobs if placement.before and not job.spec.suspend]
-    placement.uncounted = sum(job_pods.uncounted(job, world.objects.children(job.metadata.uid)) for job in let_go)
+    kind = world.kind(placement)
+    there = [each.object for each in placement.objects.values() if each.object is not None]
+    let_go = [each for each in there if placement.before and kind.lifted(each)]
+    placement.uncounted = sum(kind.uncounted(each, world.objects.children(each.metadata.uid)) for each in let_go)
     placement.unseen_ends = placement.uncounted
 
 
@@ -110,17 +111,20 @@ def ended_known(world: World, placement: Placement) -> int:
 def unwatched(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     """Doubt pods of a Job that may have come and gone while nobody was let watch it: on any node, from now on."""
     job = tracked.last_object if tracked.object is None else tracked.object
-    grace = job.spec.template.spec.termination_grace_period_seconds if isinstance(job, Job) else None
+    specs = world.kind(placement).specs(job) if job is not None else ()
+    graces = [each.termination_grace_period_seconds for each in specs]
+    longest = max((GRACE_SECONDS if each is None else float(each) for each in graces), default=GRACE_SECONDS)
     name = f"{_UNWATCHED}{tracked.uid}"
-    world.nodes.vanished(name, "", float(grace) if grace is not None else GRACE_SECONDS, now)
+    world.nodes.vanished(name, "", longest, now)
     if job is not None and world.nodes.may_run(name, now):
         placement.lost_children[name] = job
 
 
 def _noted_here(world: World, placement: Placement) -> int:
     """Return how many pods are there that a Job has noted as ended, whose own end comes later by another watch."""
-    jobs = [tracked.object for tracked in placement.objects.values() if isinstance(tracked.object, Job)]
-    noted = {uid for job in jobs for uid in job_pods.noted(job)}
+    kind = world.kind(placement)
+    there = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    noted = {uid for each in there for uid in kind.noted(each)}
     return sum(pod.metadata.uid in noted and not pods.over(pod) for pod in world.children(placement)) if noted else 0
 
 

@@ -7,14 +7,15 @@ these runs does not start them a second time. At `local` the objects are the use
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds import registry
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared import pods
+from gatelift_kinds.shared.values import Maker
 from gatelift_kube.deciding.writes import KubeObject
-from gatelift_kube.values.resources import JOB
 from gatelift_wire.values import limits
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.keys import LABEL_ORIGIN
@@ -29,15 +30,15 @@ class _Run(NamedTuple):
 
 def is_foreign(world: World, obj: KubeObject) -> bool:
     """Say whether an object was placed here by another management cluster than the one that is served."""
-    return not world.local and _origin(obj) not in {"", world.standing.origin}
+    return not world.local and _origin(world.kinds, obj) not in {"", world.standing.origin}
 
 
-def _origin(obj: KubeObject) -> str:
+def _origin(kinds: Registry, obj: KubeObject) -> str:
     """Return the origin that an object was placed for, "" for none; a label that somebody changed is not asked."""
-    mark = next(iter(ownership.marks(obj)), None)
+    mark = next(iter(ownership.marks(kinds, obj)), None)
     if mark is not None:
         return mark.origin
-    found = ownership.placed_as(obj)
+    found = ownership.placed_as(kinds, obj)
     return found[0] if found is not None else obj.metadata.labels.get(LABEL_ORIGIN, "")
 
 
@@ -58,15 +59,17 @@ def runs(world: World) -> tuple[ForeignRun, ...]:
     """Return all that may run, sorted; what is above the limit of the wire is one entry without a name."""
     counts: Counter[_Run] = Counter()
     for held in world.objects.own():
-        kind = registry.kind_of(held.ref.resource)
+        kind = world.kinds.of(held.ref.resource, held.object)
         if kind is None or not is_foreign(world, held.object) or kind.outcome(held.object) is not None:
             continue
-        mark = next(iter(ownership.marks(held.object)), None)  # of a pod that was taken off its Job
-        counts[_run(held.object, _JOB if mark else kind.name, mark.job if mark else held.ref.key.name)] += 1
+        mark = next(iter(ownership.marks(world.kinds, held.object)), None)  # of a pod that was taken off its Job
+        if mark is not None and not kind.pods_are_children:
+            kind = _maker(world.kinds, world.kinds.maker_of(held.object.metadata))
+        counts[_run(world.kinds, held.object, kind.name, mark.job if mark else held.ref.key.name)] += 1
     for pod in world.objects.all_children():
-        maker = ownership.job_of(pod.metadata)
+        maker = world.kinds.maker_of(pod.metadata)
         if maker is not None and is_foreign(world, pod) and pods.holds_resources(pod):
-            counts[_run(pod, _JOB, maker.name)] += 1
+            counts[_run(world.kinds, pod, _maker(world.kinds, maker).name, maker.name)] += 1
     found = [ForeignRun(**run._asdict(), count=count) for run, count in sorted(counts.items())]
     if len(found) <= limits.FOREIGN_MAX:
         return tuple(found)
@@ -74,8 +77,13 @@ def runs(world: World) -> tuple[ForeignRun, ...]:
     return (*named, ForeignRun(origin=rest[0].origin, kind="", namespace="", name="", count=len(rest)))
 
 
-def _run(obj: KubeObject, kind: str, name: str) -> _Run:
-    return _Run(_origin(obj), kind, obj.metadata.namespace, name)
+def _maker(kinds: Registry, maker: Maker | None) -> Kind[Any]:
+    """Return of which kind the maker of a pod is: as the pod names one, else the first there is."""
+    found = kinds.any_of(maker.resource if maker is not None else kinds.makers[0])
+    if found is None:
+        raise LookupError(f"nothing is known of {maker}")
+    return found
 
 
-_JOB = next(kind.name for kind in registry.TRAVELLING if kind.resource == JOB)
+def _run(kinds: Registry, obj: KubeObject, kind: str, name: str) -> _Run:
+    return _Run(_origin(kinds, obj), kind, obj.metadata.namespace, name)

@@ -11,6 +11,7 @@ import msgspec
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 
@@ -30,13 +31,13 @@ def ask(world: World, placement: Placement, now: float) -> None:
         elif world.has_room(placement):
             hidden.asked = True
             meta = hidden.pod.metadata
-            body = {"metadata": {"uid": meta.uid, "labels": _labels(hidden.pod)}}
+            body = {"metadata": {"uid": meta.uid, "labels": _labels(world.kinds, hidden.pod)}}
             world.ask_child_labels(placement, hidden.pod, msgspec.json.encode(body), now)
 
 
-def _labels(pod: Pod) -> dict[str, str]:
+def _labels(kinds: Registry, pod: Pod) -> dict[str, str]:
     """Return our labels of a pod: as its mark says, or as they were seen last."""
-    for mark in ownership.marks(pod):
+    for mark in ownership.marks(kinds, pod):
         return {LABEL_ORIGIN: mark.origin, LABEL_WORKLOAD_UID: mark.key.uid, LABEL_EPOCH: str(mark.key.epoch)}
     return {name: pod.metadata.labels.get(name, "") for name in _LABELS}
 

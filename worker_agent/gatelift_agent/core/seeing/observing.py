@@ -22,7 +22,6 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_kinds import registry
 from gatelift_kinds.shared import pods
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod
@@ -77,7 +76,7 @@ def _is_mine(world: World, placement: Placement, tracked: Tracked, obj: KubeObje
         return tracked.uid == meta.uid
     if any(each.objects[meta.name].uid == meta.uid for each in world.placements_at(tracked.ref)):
         return False
-    return world.local or ownership.owner(obj, placement.key, world.standing.origin) is Ownership.OURS
+    return world.local or ownership.owner(world.kinds, obj, placement.key, world.standing.origin) is Ownership.OURS
 
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
@@ -202,7 +201,7 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     if tracked.removed:
         return
     tracked.vanished = True
-    kind = registry.kind_of(tracked.ref.resource)
+    kind = world.kinds.of(tracked.ref.resource, obj)
     if isinstance(obj, Pod) and (tracked.lift_asked or kind is None or kind.lifted(obj)):
         _doubt(world, obj, now)
 
@@ -214,7 +213,7 @@ def strays_of(world: World, key: PlacementKey, *, ending: Ending | None = None) 
     end; without, it is forgotten already.
     """
     for held in world.objects.own():
-        found = ownership.placed_as(held.object)
+        found = ownership.placed_as(world.kinds, held.object)
         if found is not None and found[1] == key:
             stray(world, held, ending=ending)
 
@@ -226,8 +225,8 @@ def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
     object is seen of which no placement knows, and of what stands where one had its object when it is known no more.
     """
     meta = held.object.metadata
-    found = ownership.placed_as(held.object)
-    kind = registry.kind_of(held.ref.resource)
+    found = ownership.placed_as(world.kinds, held.object)
+    kind = world.kinds.of(held.ref.resource, held.object)
     if world.local or not world.ready or found is None or kind is None:
         return
     origin, key = found

@@ -14,9 +14,9 @@ from gatelift_agent.core.placement.placements import Hidden, Placement, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import ref_of
-from gatelift_agent.core.watched.ownership import Maker
 from gatelift_kinds.shared import pods
 from gatelift_kinds.shared.placed_mark import Mark
+from gatelift_kinds.shared.values import Maker
 from gatelift_kube.deciding.writes import EmitEvent
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import POD
@@ -38,7 +38,7 @@ def marked(world: World) -> Iterator[tuple[Mark, Pod]]:
     """Yield the pods that carry a mark of the origin that is served, with the first such mark."""
     own = (held.object for held in world.objects.own() if isinstance(held.object, Pod))
     for pod in (*own, *world.objects.all_children()):
-        found = next((mark for mark in ownership.marks(pod) if mark.origin == world.standing.origin), None)
+        found = next((mark for mark in ownership.marks(world.kinds, pod) if mark.origin == world.standing.origin), None)
         if found is not None:
             yield found, pod
 

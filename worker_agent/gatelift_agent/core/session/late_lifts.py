@@ -18,7 +18,6 @@ from __future__ import annotations
 from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.session import naming
 from gatelift_agent.core.state.world import World
-from gatelift_kinds import registry
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Commit
 from gatelift_wire.values.refusals import Refusal
@@ -33,7 +32,7 @@ def defeat_first(
     that names its UID and the version in which it was held back. What is not known here is asked for by its UID first
     (`unknown`): a pod that goes from one watch to the other is gone by the word of both.
     """
-    kind = registry.kind_named(commit.kind)
+    kind = world.kinds.named(commit.kind)
     if not world.local or kind is None:
         return False
     placement = Placement(

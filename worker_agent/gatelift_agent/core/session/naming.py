@@ -14,7 +14,6 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_agent.core.watched.ownership import Ownership
-from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Commit, ObjectTemplate
@@ -38,7 +37,7 @@ def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
     carries neither name nor labels any more is as absent as what no inventory lists (R4). At `local`, where a pod may
     be in neither of two watches, who asks looks for it first (`late_lifts`).
     """
-    kind = registry.kind_named(commit.kind)
+    kind = world.kinds.named(commit.kind)
     if kind is None or not commit.objects:
         return True
     named = [_named(world, placement, commit, kind, one) for one in commit.objects]
@@ -80,4 +79,4 @@ def _is_meant(world: World, placement: Placement, held: Held, one: ObjectTemplat
     meta = held.object.metadata
     if world.local:
         return meta.uid == one.template
-    return ownership.owner(held.object, placement.key, world.standing.origin) is Ownership.OURS
+    return ownership.owner(world.kinds, held.object, placement.key, world.standing.origin) is Ownership.OURS

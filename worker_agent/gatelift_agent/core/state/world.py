@@ -25,16 +25,15 @@ from gatelift_agent.core.values.wakes import Wakes
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_agent.core.watched.objects import Held, Objects
-from gatelift_agent.core.watched.ownership import Maker
-from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared.patches import merged_selector
-from gatelift_kinds.shared.values import Placing, PodSetStart
+from gatelift_kinds.shared.values import Maker, Placing, PodSetStart
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Message, Stop
@@ -96,11 +95,12 @@ class World:
         self.condemned: dict[str, Condemned] = {}
         """Of these, those that are being deleted."""
         self.flavors: dict[str, ResourceFlavor] = {}
-        self.objects = Objects(self._tracks, self.job_marked)
+        self.objects = Objects(self._tracks, self.job_marked, settings.registry.maker_of)
         self.nodes, self.failures, self.epochs = Nodes(), Failures(), EpochMemory()
         self.templates = Templates()
         self.admission = Desk(
             backend(settings, lambda: self.standing.origin),
+            settings.registry,
             number=self._number,
             give=self._want,
         )
@@ -109,7 +109,7 @@ class World:
         self.wakes: Wakes[PlacementKey] = Wakes()
         self.commands: list[Command] = []
         self.outgoing: list[Message] = []
-        self.keeper = Keeper(settings.own_namespace, keeps=settings.mode is Mode.REMOTE)
+        self.keeper = Keeper(settings.own_namespace, settings.registry, keeps=settings.mode is Mode.REMOTE)
         self.capacity_changed = self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
         self.foreign: tuple[ForeignRun, ...] = ()
@@ -122,6 +122,11 @@ class World:
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}
         self._cleared: dict[str, None] = {}
         self._stalled: dict[PlacementKey, None] = {}
+
+    @property
+    def kinds(self) -> Registry:
+        """What is known of the kinds."""
+        return self.settings.registry
 
     @property
     def local(self) -> bool:
@@ -214,28 +219,30 @@ class World:
         return any(each.objects[ref.key.name].uid in {"", uid} for each in self.placements_at(ref))
 
     def placements_of(self, maker: Maker, namespace: str) -> tuple[Placement, ...]:
-        """Return the placements whose Job this is: more than one at `local`, while an older attempt ends."""
-        found = self.placements_at(ObjectRef(JOB, ObjectKey(namespace, maker.name)))
+        """Return the placements whose object this is: more than one at `local`, while an older attempt ends."""
+        found = self.placements_at(ObjectRef(maker.resource, ObjectKey(namespace, maker.name)))
         return tuple(each for each in found if each.objects[maker.name].uid == maker.uid)
 
     def job_marked(self, pod: Pod) -> Maker | None:
-        """Return the tracked Job that a pod was made by, as its mark says; None where it has none, or one of nobody."""
-        for mark in ownership.marks(pod):
+        """Return the tracked object that made a pod, as its mark says; None where it has none, or one of nobody."""
+        for mark in ownership.marks(self.kinds, pod):
             if mark.origin != self.standing.origin:
                 continue
-            job = ObjectRef(JOB, ObjectKey(pod.metadata.namespace, mark.job))
             placement = self.placements.get(mark.key)
             tracked = placement.objects.get(mark.job) if placement is not None else None
-            if tracked is not None and tracked.uid and tracked.ref == job:
-                return Maker(mark.job, tracked.uid)
-            found = Maker(mark.job, mark.job_uid)
-            if found.uid and self.placements_of(found, pod.metadata.namespace):
-                return found  # at `local`: made for another attempt of a Job that is tracked for this one
+            for resource in self.kinds.makers:
+                maker = ObjectRef(resource, ObjectKey(pod.metadata.namespace, mark.job))
+                if tracked is not None and tracked.uid and tracked.ref == maker:
+                    return Maker(mark.job, tracked.uid, resource)
+                found = Maker(mark.job, mark.job_uid, resource)
+                if found.uid and self.placements_of(found, pod.metadata.namespace):
+                    return found  # at `local`: made for another attempt of what is tracked for this one
         return None
 
     def children(self, placement: Placement) -> tuple[Pod, ...]:
-        """Return the pods that the Jobs of a placement made."""
-        jobs = [each.uid for each in placement.objects.values() if each.uid and each.ref.resource == JOB]
+        """Return the pods that the objects of a placement made."""
+        makers = self.kinds.makers
+        jobs = [each.uid for each in placement.objects.values() if each.uid and each.ref.resource in makers]
         return tuple(pod for uid in jobs for pod in self.objects.children(uid))
 
     def look(self, key: PlacementKey) -> None:
@@ -270,7 +277,7 @@ class World:
 
     def kind(self, placement: Placement) -> Kind[Any]:
         """Return what is known of the placement's kind; it was checked when the placement was accepted."""
-        found = registry.kind_named(placement.kind)
+        found = self.kinds.named(placement.kind)
         if found is None:
             raise LookupError(f"placement {placement.key}: kind {placement.kind} was accepted but is not served")
         return found

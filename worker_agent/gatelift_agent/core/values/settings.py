@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.values.resources import RESOURCE_FLAVOR, Resource
 
 
@@ -105,6 +106,10 @@ class KeepFinished:
     objects_max: int = 1000
 
 
+TRAVELLING = tuple(kind.name for kind in SERVED if kind.travels)
+"""Names of the kinds of which objects are made at workers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
     """All that the machine is told about itself."""
@@ -117,7 +122,10 @@ class AgentSettings:
     """Namespace and name of the Lease by which the agent's replicas take turns; `local` has its manager's lead."""
     agent_version: str = ""
     replicas: int = 1
-    kinds: tuple[str, ...] = ("Pod", "Job")
+    registry: Registry = SERVED
+    """What is known of the kinds."""
+    kinds: tuple[str, ...] = TRAVELLING
+    """Which of them are taken here."""
     policy: Policy = field(default_factory=Policy)
     capacity: tuple[FlavorCapacity, ...] = ()
     """Empty: the worker does no quota of its own, or that of its nodes."""

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gatelift_agent.core.watched import ownership
-from gatelift_agent.core.watched.ownership import Maker
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import pod_trouble, pods
 from gatelift_kinds.shared.pod_trouble import Trouble
+from gatelift_kinds.shared.values import Maker
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.meta import ObjectMeta
@@ -38,18 +39,21 @@ class Held:
 class Objects:
     """Newest known version of each object of interest.
 
-    `tracked` says whether a placement has or wants one there, `marked` which tracked Job a pod was made by.
+    `tracked` says whether a placement has or wants one there, `marked` which tracked object a pod was made by,
+    `named` which one it names as its maker.
     """
 
-    __slots__ = ("_children", "_gone", "_makers", "_marked", "_own", "_tracked", "_troubles")
+    __slots__ = ("_children", "_gone", "_makers", "_marked", "_named", "_own", "_tracked", "_troubles")
 
     def __init__(
         self,
         tracked: Callable[[ObjectRef, str], bool] = lambda _ref, _uid: False,
         marked: Callable[[Pod], Maker | None] = lambda _pod: None,
+        named: Callable[[ObjectMeta], Maker | None] = SERVED.maker_of,
     ) -> None:
         self._tracked = tracked
         self._marked = marked
+        self._named = named
         self._gone: dict[str, ObjectMeta] = {}
         self._own: dict[ObjectRef, Held] = {}
         self._children: dict[str, dict[str, Pod]] = {}
@@ -102,7 +106,7 @@ class Objects:
         marked = self._marked(obj)
         if marked is not None:
             return marked
-        return None if ownership.stands_alone(meta) else ownership.job_of(meta)
+        return None if ownership.stands_alone(meta) else self._named(meta)
 
     def last_version(self, uid: str) -> str:
         """Return the version in which a watch called an object gone; "" for none, or none that is remembered."""

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared import markers, placed_mark
 from gatelift_kinds.shared.placed_mark import Mark
 from gatelift_kube.deciding.writes import KubeObject
-from gatelift_kube.objects.batch import Job
-from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.numbers import whole
-from gatelift_kube.values.resources import JOB
 from gatelift_wire.values import limits
 from gatelift_wire.values.keys import (
     FINALIZER_REPORT,
@@ -37,10 +37,6 @@ ANNOTATION_PLACED_AS = "gatelift.dev/placed-as"
 
 Labels are what people edit. After a restart this tells what was placed, and the labels are put back."""
 
-LABELS_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
-LABELS_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
-"""Put on the pods of a Job by its controller, the second spelling before Kubernetes 1.27; they stay on orphans."""
-
 
 _PLACED_AS_PARTS = 3
 
@@ -53,24 +49,17 @@ class Ownership(enum.Enum):
     FOREIGN = "somebody else's"
 
 
-class Maker(NamedTuple):
-    """The Job that made a pod."""
-
-    name: str
-    uid: str
-
-
 def key_of(meta: ObjectMeta) -> PlacementKey | None:
     """Return the placement that an object's labels name, None when they name none."""
     return _key(meta.labels.get(LABEL_WORKLOAD_UID, ""), meta.labels.get(LABEL_EPOCH, ""))
 
 
-def placed_as(obj: KubeObject) -> tuple[str, PlacementKey] | None:
+def placed_as(kinds: Registry, obj: KubeObject) -> tuple[str, PlacementKey] | None:
     """Return origin and placement of a worker's object: by its mark, our annotation, or the labels of one without it.
 
     Only the mark is nobody's to change; one that says two things says nothing.
     """
-    own = _own_marks(obj)
+    own = _own_marks(obj, kinds.specs(obj))
     if len(own) == 1:
         return own.pop()
     meta = obj.metadata
@@ -80,16 +69,18 @@ def placed_as(obj: KubeObject) -> tuple[str, PlacementKey] | None:
     return (origin, key) if origin and key is not None else None
 
 
-def _own_marks(obj: KubeObject) -> set[tuple[str, PlacementKey]]:
+def _own_marks(obj: KubeObject, specs: Iterable[PodSpec]) -> set[tuple[str, PlacementKey]]:
     """Return the runs for which an object says by its marks that it was placed, or let go, itself."""
     meta = obj.metadata
-    if isinstance(obj, Job):
-        every = placed_mark.read(obj.spec.template.spec.tolerations)
-        return {(mark.origin, mark.key) for mark in every if mark.job == meta.name and mark.job_uid in {"", meta.uid}}
     if isinstance(obj, Pod):
         every = placed_mark.read(obj.spec.tolerations)
         return {(mark.origin, mark.key) for mark in every if placed_mark.is_of_pod(mark, meta)}
-    return set()
+    every = _read(specs)
+    return {(mark.origin, mark.key) for mark in every if mark.job == meta.name and mark.job_uid in {"", meta.uid}}
+
+
+def _read(specs: Iterable[PodSpec]) -> tuple[Mark, ...]:
+    return tuple(dict.fromkeys(mark for spec in specs for mark in placed_mark.read(spec.tolerations)))
 
 
 def placed_as_text(origin: str, key: PlacementKey) -> str:
@@ -97,12 +88,12 @@ def placed_as_text(origin: str, key: PlacementKey) -> str:
     return f"{origin}/{key.uid}/{key.epoch}"
 
 
-def hides(obj: KubeObject) -> bool:
+def hides(kinds: Registry, obj: KubeObject) -> bool:
     """Say whether an object is ours by its marks and not shown by our watches, since its label is gone."""
     meta = obj.metadata
     if LABEL_ORIGIN in meta.labels:
         return False
-    return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(obj))
+    return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(kinds, obj))
 
 
 def hides_at_home(obj: KubeObject) -> bool:
@@ -115,14 +106,14 @@ def hides_at_home(obj: KubeObject) -> bool:
     return isinstance(obj, Pod) and not shown and markers.MANAGED in meta.finalizers
 
 
-def marks(obj: KubeObject) -> tuple[Mark, ...]:
-    """Return for which runs a pod of a Job was made, or a Job makes pods, by what nobody can take off them.
+def marks(kinds: Registry, obj: KubeObject) -> tuple[Mark, ...]:
+    """Return for which runs a pod was made by another object, or that one makes pods, by what nobody can take off them.
 
     None for a pod that is an object of its own.
     """
-    if isinstance(obj, Job):
-        return placed_mark.read(obj.spec.template.spec.tolerations)
-    if not isinstance(obj, Pod) or not obj.spec.tolerations or _is_placed(obj.metadata):
+    if not isinstance(obj, Pod):
+        return _read(kinds.specs(obj))
+    if not obj.spec.tolerations or _is_placed(obj.metadata):
         return ()
     found = placed_mark.read(obj.spec.tolerations)
     return () if any(placed_mark.is_of_pod(mark, obj.metadata) for mark in found) else found
@@ -134,7 +125,7 @@ def let_go_as(kind: Kind[Any], obj: KubeObject) -> tuple[str, PlacementKey] | No
     By its mark, which nobody can take off or change while it runs, and labels anybody. By its labels where it is held
     back, where it has no mark (there was no room for one), and where somebody has put others beside it.
     """
-    meta, own = obj.metadata, _own_marks(obj) if kind.let_go_here(obj) else set()
+    meta, own = obj.metadata, _own_marks(obj, kind.specs(obj)) if kind.let_go_here(obj) else set()
     if len(own) == 1:
         return own.pop()
     key = key_of(meta)
@@ -157,26 +148,12 @@ def _is_placed(meta: ObjectMeta) -> bool:
     return ANNOTATION_PLACED_AS in meta.annotations or meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE
 
 
-def owner(obj: KubeObject, key: PlacementKey, origin: str) -> Ownership:
+def owner(kinds: Registry, obj: KubeObject, key: PlacementKey, origin: str) -> Ownership:
     """Return whose an object is that stands where the placement wants one."""
-    found = placed_as(obj)
+    found = placed_as(kinds, obj)
     if found is None or found[0] != origin:
         return Ownership.FOREIGN
     return Ownership.OURS if found[1] == key else Ownership.LEFTOVER
-
-
-def job_of(meta: ObjectMeta) -> Maker | None:
-    """Return the Job that a pod names as its maker, None when it names none. Whether it is ours, what is tracked tells.
-
-    The controller is believed; without one, the labels that the Job controller left: a Job that is deleted with the
-    policy Orphan leaves pods without an owner.
-    """
-    for reference in meta.owner_references:
-        if reference.controller:
-            made = reference.kind == JOB.kind and reference.api_version.partition("/")[0] == JOB.group
-            return Maker(reference.name, reference.uid) if made else None
-    name, uid = _first(meta, LABELS_JOB_NAME), _first(meta, LABELS_JOB_UID)
-    return Maker(name, uid) if name and uid else None
 
 
 def stands_alone(meta: ObjectMeta) -> bool:
@@ -203,7 +180,3 @@ def pod_set(meta: ObjectMeta) -> str:
 def _key(uid: str, epoch: str) -> PlacementKey | None:
     number = whole(epoch)
     return PlacementKey(uid, number) if is_uid(uid) and number else None
-
-
-def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:
-    return next((meta.labels[name] for name in names if meta.labels.get(name)), "")
