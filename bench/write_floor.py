@@ -146,7 +146,7 @@ class Floor:
 
 async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Workload) -> None:
     (part,) = KIND.parts(pod, raw)
-    sane = Part(name=part.name, pod_set=part.pod_set, metadata=part.metadata, spec=sanitise("Pod", part.spec, Policy()))
+    sane = Part(name=part.name, pod_set=part.pod_set, metadata=part.metadata, spec=sanitise(KIND, part.spec, Policy()))
     placing = Placing(key=PlacementKey(workload.metadata.uid, 1), origin=ORIGIN, namespace=NAMESPACE)
     created = await worker.create(POD, NAMESPACE, KIND.document(sane, placing), seconds=PATIENCE)
     await worker.patch(_ref(pod), KIND.lift_patch(_pod(created)), PatchKind.JSON, seconds=PATIENCE)

@@ -210,6 +210,10 @@ class Travels(Protocol[UserT_contra]):
         """
         ...
 
+    def spec_problem(self, spec: Mapping[str, Any]) -> str:
+        """Return why an object of this spec is made at no worker, with the field and the way out; "" if it is."""
+        return ""
+
     def lifted(self, obj: UserT_contra) -> bool:
         """Return whether it is let go."""
         ...
@@ -331,9 +335,12 @@ class KeptAsCharged(Protocol[UserT_contra]):
         """
         return {}
 
-    def pod_of_it(self, obj: UserT_contra, raw: bytes) -> bytes | None:
-        """Return a pod as its controller makes them of a worker's object, as JSON; None where the object is the pod."""
-        return None
+    def pods_of_it(self, obj: UserT_contra, raw: bytes) -> Mapping[str, bytes]:
+        """Return a pod of each pod set as its controller makes them of a worker's object, as JSON, by pod set.
+
+        None where the object is the pod.
+        """
+        return {}
 
     def put_back(self, obj: UserT_contra, raw: bytes, wanted: Charged) -> bytes | None:
         """Return the JSON patch that makes it as it was charged; None where that cannot be done any more."""

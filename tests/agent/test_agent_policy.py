@@ -12,6 +12,8 @@ from gatelift_agent.config import PolicySection
 from gatelift_agent.core.refusing import policy as policies
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import JOB_KIND, POD_KIND, SERVED
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -23,11 +25,17 @@ from support.baseline import ALL_TYPES, AT_HOME, BEYOND_BASELINE, BEYOND_LISTS, 
 CASES = {**BEYOND_BASELINE, **BEYOND_LISTS}
 
 
+def kind_named(name: str) -> Kind[Any]:
+    found = SERVED.named(name)
+    assert found is not None
+    return found
+
+
 def refusal_of(case: Case, policy: Policy, kind: str = "Pod") -> tuple[Refusal, str] | None:
     spec: Mapping[str, Any] = case.spec
     if kind == "Job":
         spec = {"template": {"spec": case.spec, "metadata": {"annotations": case.annotations}}}
-    found = policies.spec_refusal(kind, msgspec.json.encode(spec), policy)
+    found = policies.spec_refusal(kind_named(kind), msgspec.json.encode(spec), policy)
     if found is None and kind == "Pod":
         found = policies.marks_refusal(msgspec.json.encode({"annotations": case.annotations}), policy)
     return found
@@ -110,8 +118,8 @@ def test_is_20_what_is_placed_is_what_was_judged() -> None:
     token = {"name": "kube-api-access-x", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
     spec = msgspec.json.encode(a_spec(volumes=[token]))
     denying = Policy(volumes=frozenset())
-    assert policies.spec_refusal("Pod", spec, denying) is None
-    assert "volumes" not in msgspec.json.decode(sanitise("Pod", spec, denying))
+    assert policies.spec_refusal(POD_KIND, spec, denying) is None
+    assert "volumes" not in msgspec.json.decode(sanitise(POD_KIND, spec, denying))
 
 
 NARROW = Policy(
@@ -192,7 +200,7 @@ def test_hd_221_a_job_that_selects_its_pods_itself_is_placed_nowhere_whatever_th
     spec = {**JOB_SPEC, "manualSelector": True, "selector": {"matchLabels": {"foo": "x"}}}
     if field == "selector":
         del spec["manualSelector"]
-    found = policies.spec_refusal("Job", msgspec.json.encode(spec), Policy())
+    found = policies.spec_refusal(JOB_KIND, msgspec.json.encode(spec), Policy())
     assert found is not None
     refusal, text = found
     assert refusal is Refusal.INVALID

@@ -12,6 +12,8 @@ from gatelift_agent.core.refusing import policy as policies
 from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import JOB_KIND, POD_KIND, SERVED
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.values.refusals import Refusal
@@ -55,8 +57,16 @@ SPEC: dict[str, Any] = {
 }
 
 
+def kind_named(name: str) -> Kind[Any]:
+    found = SERVED.named(name)
+    assert found is not None
+    return found
+
+
 def _clean(spec: dict[str, Any], policy: Policy | None = None, kind: str = "Pod") -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(sanitise(kind, msgspec.json.encode(spec), policy or Policy()))
+    found: dict[str, Any] = msgspec.json.decode(
+        sanitise(kind_named(kind), msgspec.json.encode(spec), policy or Policy())
+    )
     return found
 
 
@@ -105,7 +115,7 @@ def test_an_overhead_that_a_runtime_class_brought_is_left_to_the_one_here() -> N
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"template":3}'])
 def test_what_is_no_spec_of_a_job_is_refused(content: bytes) -> None:
     with pytest.raises(SpecError):
-        sanitise("Job", content, Policy())
+        sanitise(JOB_KIND, content, Policy())
 
 
 def _pod(**fields: Any) -> dict[str, Any]:
@@ -182,36 +192,36 @@ DENIED = {
 def test_it_is_denied_by_default_and_accepted_when_the_policy_says_so(case: str) -> None:
     spec, field, allowing = DENIED[case]
     content = msgspec.json.encode(spec)
-    found = policies.spec_refusal("Pod", content, Policy())
+    found = policies.spec_refusal(POD_KIND, content, Policy())
     assert found is not None
     refusal, text = found
     assert refusal is Refusal.POLICY
     assert text.startswith(f"{field}: ")
     assert "policy." in text
     assert "\n" not in text
-    assert policies.spec_refusal("Pod", content, allowing) is None
+    assert policies.spec_refusal(POD_KIND, content, allowing) is None
 
 
 def test_a_jobs_violation_names_the_whole_path() -> None:
     content = msgspec.json.encode({"template": {"spec": _pod(hostNetwork=True)}})
-    found = policies.spec_refusal("Job", content, Policy())
+    found = policies.spec_refusal(JOB_KIND, content, Policy())
     assert found is not None
     assert found[1].startswith("spec.template.spec.hostNetwork: ")
 
 
 def test_many_violations_are_named_up_to_a_limit() -> None:
     spec = _pod(hostNetwork=True, hostPID=True, hostIPC=True, priorityClassName="high", serviceAccountName="admin")
-    found = policies.spec_refusal("Pod", msgspec.json.encode(spec), Policy())
+    found = policies.spec_refusal(POD_KIND, msgspec.json.encode(spec), Policy())
     assert found is not None
     assert "(and 2 more)" in found[1]
 
 
 def test_a_plain_pod_is_accepted() -> None:
-    assert policies.spec_refusal("Pod", msgspec.json.encode(copy.deepcopy(SPEC)), Policy()) is None
+    assert policies.spec_refusal(POD_KIND, msgspec.json.encode(copy.deepcopy(SPEC)), Policy()) is None
 
 
 def test_what_is_no_spec_is_invalid() -> None:
-    found = policies.spec_refusal("Pod", b"[]", Policy())
+    found = policies.spec_refusal(POD_KIND, b"[]", Policy())
     assert found is not None
     assert found[0] is Refusal.INVALID
 

@@ -258,6 +258,10 @@ class JobKind(Kind[Job]):
         """Return the Job, suspended; its pods get our labels through the template, the finalizer is the Job's only."""
         return job_template.document(part, placing)
 
+    def spec_problem(self, spec: Mapping[str, Any]) -> str:
+        """Return why a Job that names its own pods is not made."""
+        return job_selector.chosen_in(spec)
+
     def lifted(self, obj: Job) -> bool:
         """Return whether it is not suspended."""
         return not self.suspended(obj)
@@ -406,9 +410,9 @@ class JobKind(Kind[Job]):
         """Return parallelism, completions and the digest of the template."""
         return job_charged.of_job(obj, raw)
 
-    def pod_of_it(self, obj: Job, raw: bytes) -> bytes | None:
+    def pods_of_it(self, obj: Job, raw: bytes) -> Mapping[str, bytes]:
         """Return a pod of its template, owned by it."""
-        return job_template.pod_document(obj, raw)
+        return {markers.DEFAULT_POD_SET: job_template.pod_document(obj, raw)}
 
     def put_back(self, obj: Job, raw: bytes, wanted: Charged) -> bytes | None:
         """Return the patch of parallelism and completions; None once the template is another one."""

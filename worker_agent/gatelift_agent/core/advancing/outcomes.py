@@ -257,7 +257,7 @@ def _of_child(
     if placement is None:
         return
     if asked.purpose is Purpose.WHY:
-        missing_pods.answered(placement, event)
+        missing_pods.answered(placement, asked.form, event)
         world.look(placement.key)
     if asked.purpose is Purpose.CHILD_LABELS:
         _child_asked(world, placement, asked, event, now)

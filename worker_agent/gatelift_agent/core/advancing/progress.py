@@ -197,16 +197,17 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if not world.keeper.covers(placement.namespace):
         world.keeper.cover(placement.namespace)  # its write looks at the placements that wait for it
         return
+    kind = world.kind(placement)
     try:
         refused = _policy_refusal(world, placement, tracked, spec)
         if refused is not None:  # a commit that was repeated may have brought another template than the one accepted
             refuse(world, placement, *refused)
             return
-        clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
-        tracked.granted = allowances.granted(placement, tracked.pod_set, placement.kind, clean)
+        clean = sanitise.sanitise(kind, spec, world.settings.policy)
+        tracked.granted = allowances.granted(placement, tracked.pod_set, kind, clean)
         metadata = _metadata(world, placement, tracked, tracked.granted)
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
-        body = world.kind(placement).document(part, world.placing(placement))
+        body = kind.document(part, world.placing(placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
         refuse(world, placement, Refusal.INVALID, str(error))
         return
@@ -216,7 +217,7 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
 def _policy_refusal(world: World, placement: Placement, tracked: Tracked, spec: bytes) -> tuple[Refusal, str] | None:
     allowed = world.settings.policy
     return (
-        policy.spec_refusal(placement.kind, spec, allowed)
+        policy.spec_refusal(world.kind(placement), spec, allowed)
         or policy.marks_refusal(tracked.metadata, allowed)
         or policy.additions_refusal(placement.pod_sets, allowed)
     )
@@ -378,7 +379,7 @@ def _within_grant(world: World, placement: Placement, tracked: Tracked, now: flo
     asked = allowances.asks(world, placement, tracked, now)
     if asked is None:
         return False  # its answer looks again
-    refused = allowances.refusal(tracked, asked)
+    refused = allowances.refusal(world.kind(placement), tracked, asked)
     if refused is not None:
         refuse(world, placement, *refused)
     return refused is None

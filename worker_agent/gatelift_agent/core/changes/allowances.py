@@ -10,6 +10,7 @@ Counted by the function that charges. `local` objects are the user's own, and th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,8 @@ from gatelift_agent.core.placement.placements import Ending, EndingKind, Placeme
 from gatelift_agent.core.refusing import podspecs
 from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.watched import ownership
+from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.meta import ObjectMeta
@@ -43,18 +46,34 @@ _WAY_OUT = (
 _GRANTED = msgspec.json.Decoder(dict[str, int])
 
 
-def granted(placement: Placement, pod_set: str, kind: str, spec: bytes) -> dict[str, int]:
+def granted(placement: Placement, pod_set: str, kind: Kind[Any], spec: bytes) -> dict[str, int]:
     """Return what one pod of this spec may ask for: what was granted for it, or what it says itself where that is more.
 
     Home may count a resource under another name, or not at all, and then grants nothing under its own; what was sent
-    is what it counted. SpecError where the spec cannot be counted.
+    is what it counted. Of a kind with several pod sets by pod set and resource. SpecError where the spec cannot be
+    counted.
     """
-    path, found = podspecs.pod_spec(kind, podspecs.parse(spec))
-    try:
-        sent = pod_requests(msgspec.convert(found, PodSpec))
-    except (msgspec.ValidationError, amounts.QuantityError) as error:
-        raise SpecError(f"{path}: {error}; send it as the API server holds it") from error
-    return {name: max(amount, sent.get(name, 0)) for name, amount in {**sent, **_per_pod(placement, pod_set)}.items()}
+    allowed: dict[str, int] = {}
+    for one in podspecs.pod_specs(kind, podspecs.parse(spec)):
+        try:
+            sent = pod_requests(msgspec.convert(one.spec, PodSpec))
+        except (msgspec.ValidationError, amounts.QuantityError) as error:
+            raise SpecError(f"{one.path}: {error}; send it as the API server holds it") from error
+        prefix = _prefix(kind, one.pod_set)
+        for name, amount in {**sent, **_per_pod(placement, one.pod_set if prefix else pod_set)}.items():
+            allowed[f"{prefix}{name}"] = max(amount, sent.get(name, 0))
+    return allowed
+
+
+def _prefix(kind: Kind[Any], pod_set: str) -> str:
+    """Return what stands before a resource's name; nothing where one pod spec is all there is."""
+    return f"{pod_set}/" if len(kind.pod_specs) > 1 else ""
+
+
+def _of_pod_set(kind: Kind[Any], allowed: Mapping[str, int], pod_set: str) -> Mapping[str, int]:
+    """Return what a pod of one pod set may ask for: nothing, where that is none of the kind's."""
+    prefix = _prefix(kind, pod_set)
+    return {name.removeprefix(prefix): amount for name, amount in allowed.items() if name.startswith(prefix)}
 
 
 def note(allowed: Mapping[str, int]) -> str:
@@ -62,33 +81,35 @@ def note(allowed: Mapping[str, int]) -> str:
     return msgspec.json.encode(dict(allowed), order="sorted").decode()
 
 
-def asks(world: World, placement: Placement, tracked: Tracked, now: float) -> Mapping[str, int] | None:
-    """Return what a pod of this object asks for here; None while the API server is asked for it."""
+def asks(world: World, placement: Placement, tracked: Tracked, now: float) -> Mapping[str, Mapping[str, int]] | None:
+    """Return what a pod of each pod set of this object asks for here; None while the API server is asked for it."""
     obj = tracked.object
     if isinstance(obj, Pod):
-        return pod_requests(obj.spec)
-    body = world.kind(placement).pod_of_it(obj, tracked.raw)
-    if body is None:
-        return {}
-    if tracked.sampled is not None and now < tracked.sampled_at + SAMPLE_SECONDS:
-        return tracked.sampled
-    world.ask_sample(placement, tracked, body, now)
-    return None
+        return {tracked.pod_set: pod_requests(obj.spec)}
+    if now >= tracked.sampled_at + SAMPLE_SECONDS:
+        tracked.sampled = {}
+    for pod_set, body in world.kind(placement).pods_of_it(obj, tracked.raw).items():
+        if pod_set not in tracked.sampled:
+            tracked.sampling = pod_set
+            world.ask_sample(placement, tracked, body, now)
+            return None
+    return tracked.sampled
 
 
 def sampled(tracked: Tracked, found: KubeObject | None, now: float) -> None:
-    """Take the answer of what a pod would be."""
+    """Take the answer of what a pod would be; the oldest of an object's tells how long they stand."""
     if isinstance(found, Pod):
-        tracked.sampled, tracked.sampled_at = pod_requests(found.spec), now
+        tracked.sampled_at = tracked.sampled_at if tracked.sampled else now
+        tracked.sampled = {**tracked.sampled, tracked.sampling: pod_requests(found.spec)}
 
 
-def refusal(tracked: Tracked, asked: Mapping[str, int]) -> tuple[Refusal, str] | None:
-    """Return why what asks for so much per pod is not let go; None when it may be."""
+def refusal(kind: Kind[Any], tracked: Tracked, asked: Mapping[str, Mapping[str, int]]) -> tuple[Refusal, str] | None:
+    """Return why what asks for so much per pod, of each pod set, is not let go; None when it may be."""
     allowed = _allowed(tracked)
     if allowed is None:
         text = f"{tracked.ref}: what was granted for it is not known after a restart; the next attempt brings it again"
         return Refusal.TEMPLATE_MISSING, text
-    more = _more(asked, allowed)
+    more = next(filter(None, (_more(one, _of_pod_set(kind, allowed, name)) for name, one in asked.items())), "")
     return (Refusal.REQUESTS_RAISED, f"{tracked.ref}: {more}; {_WAY_OUT}") if more else None
 
 
@@ -103,10 +124,12 @@ def ending(world: World, placement: Placement) -> Ending | None:
     new = [pod for pod in pods if _name(pod) not in placement.judged]
     if not new:
         return None
+    kind = world.kind(placement)
     known = {each.uid: _allowed(each) for each in placement.objects.values()}
     for pod in new:
         allowed = known.get(_job_uid(world, pod))
-        more = _more(pod_requests(pod.spec), allowed) if allowed is not None else ""
+        mine = _of_pod_set(kind, allowed, ownership.pod_set(pod.metadata)) if allowed is not None else None
+        more = _more(pod_requests(pod.spec), mine) if mine is not None else ""
         if more:
             text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: {more}; {_WAY_OUT}"
             return Ending(kind=EndingKind.EVICTED, reason=RAISED, message=text)

@@ -13,7 +13,7 @@ Orthogonal to the state is `confirmed_session`: the session in which the manager
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -196,9 +196,11 @@ class Tracked:
     """Since when something else has its name, None: nothing has."""
     granted: dict[str, int] | None = None
     """What one pod of it may ask for; None: made by a process before this one (`allowances`)."""
-    sampled: dict[str, int] | None = None
-    """What a pod of it would ask for here, as the API server said at `sampled_at`."""
+    sampled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What a pod of each pod set of it would ask for here, as the API server said from `sampled_at` on."""
     sampled_at: float = 0.0
+    sampling: str = ""
+    """The pod set that is asked about."""
     made: Made | None = None
     lift_known: bool = False
     """`made` is what our lift was answered, or says of itself: no mark that comes later is ours."""
@@ -244,7 +246,7 @@ class Hidden:
 
 @dataclass(slots=True, kw_only=True)
 class Shortage:
-    """Pods of a Job that are not there; see `missing_pods`. `made`: so many were seen in all, the last at `since`."""
+    """Pods of a pod set that are not there; see `missing_pods`. `made`: so many were seen, the last at `since`."""
 
     since: float
     made: int
@@ -303,7 +305,7 @@ class Placement:
     trouble: Trouble | None = None
     """Of a Job's pods, as the manager is told of it; another one, or none, from `trouble_at` on if it stands."""
     trouble_at: float | None = None
-    shortage: Shortage | None = None
+    shortages: dict[str, Shortage] = field(default_factory=dict)
     judged: frozenset[tuple[str, int]] = frozenset()
     """Pods of a Job that ask for no more than was granted, by UID and generation."""
     lost_children: dict[str, KubeObject] = field(default_factory=dict)

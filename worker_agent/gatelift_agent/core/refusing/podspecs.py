@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from gatelift_agent.core.values import shapes
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared.values import PodSpecAt
 from gatelift_kube.values.unreadable import UNREADABLE
 
 Json = dict[str, Any]
 
-_PATHS: dict[str, tuple[str, ...]] = {"Pod": (), "Job": ("template", "spec")}
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -30,7 +31,7 @@ def parse(content: bytes) -> Json:
     return document
 
 
-def read(kind: str, content: bytes) -> Json:
+def read(kind: Kind[Any], content: bytes) -> Json:
     """Return the spec of an object of that kind; SpecError, naming the field, where its shape is another one."""
     spec = parse(content)
     try:
@@ -40,24 +41,32 @@ def read(kind: str, content: bytes) -> Json:
     return spec
 
 
-def pod_spec(kind: str, spec: Json) -> tuple[str, Json]:
-    """Return the path of the pod spec for texts (`spec.template.spec`) and the pod spec itself; SpecError if absent."""
-    path, found = "spec", spec
-    for step in _PATHS.get(kind, ()):
-        inner = found.get(step)
+class Found(NamedTuple):
+    """The spec of the pods of one pod set: `path` for texts (`spec.template.spec`), and what is said of those pods."""
+
+    pod_set: str
+    path: str
+    spec: Json
+    annotations: Json
+    """Of the pod template; none where the object is the pod."""
+
+
+def pod_specs(kind: Kind[Any], spec: Json) -> list[Found]:
+    """Return every pod spec of an object of that kind; SpecError where one is absent, or nothing is known of them."""
+    if not kind.pod_specs:
+        raise SpecError(f"spec: where a {kind.name} has its pod specs is not known here; use an agent that serves it")
+    return [_pod_spec(kind, at, spec) for at in kind.pod_specs]
+
+
+def _pod_spec(kind: Kind[Any], at: PodSpecAt, spec: Json) -> Found:
+    path, found, template = "spec", spec, {}
+    for step in (*at.template, "spec") if at.template else ():
+        inside = found.get(step)
         path = f"{path}.{step}"
-        if not isinstance(inner, dict):
-            raise SpecError(f"{path}: must be a JSON object; a {kind} has its pod spec there")
-        found = inner
-    return path, found
-
-
-def template_annotations(kind: str, spec: Json) -> Json:
-    """Return the annotations of the pods that a spec has a template of, none where it is the pod's own."""
-    found = spec
-    for step in _PATHS.get(kind, ())[:-1]:
-        found = inner(found, step)
-    return inner(inner(found, "metadata"), "annotations") if _PATHS.get(kind) else {}
+        if not isinstance(inside, dict):
+            raise SpecError(f"{path}: must be a JSON object; a {kind.name} has its pod spec there")
+        template, found = found, inside
+    return Found(at.pod_set, path, found, inner(inner(template, "metadata"), "annotations") if at.template else {})
 
 
 def containers(path: str, spec: Json) -> list[tuple[str, Json]]:

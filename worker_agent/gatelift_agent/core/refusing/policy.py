@@ -7,15 +7,15 @@ so that a user does not find them one attempt at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from gatelift_agent.core.refusing import allow_lists, pod_security, podspecs
 from gatelift_agent.core.refusing.allow_lists import denied
 from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.settings import Policy
-from gatelift_kinds.job import selector as job_selector
+from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.core import Namespace
-from gatelift_kube.values.resources import JOB
 from gatelift_wire.values.keys import LABEL_ACCEPT
 from gatelift_wire.values.messages import PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -54,22 +54,22 @@ def accepts(namespace: Namespace, policy: Policy) -> bool:
     return namespace.metadata.labels.get(LABEL_ACCEPT) == "true" and name not in policy.denied_namespaces
 
 
-def spec_refusal(kind: str, content: bytes, policy: Policy) -> tuple[Refusal, str] | None:
-    """Return why an object with this spec may not be placed here, None when it may."""
+def spec_refusal(kind: Kind[Any], content: bytes, policy: Policy) -> tuple[Refusal, str] | None:
+    """Return why an object with this spec may not be placed here, None when it may: every pod spec of it is judged."""
     try:
         document = podspecs.read(kind, content)
-        path, spec = podspecs.pod_spec(kind, document)
+        every = podspecs.pod_specs(kind, document)
     except podspecs.SpecError as error:
         return Refusal.INVALID, str(error)
-    chosen = job_selector.chosen_in(document) if kind == JOB.kind else ""
-    if chosen:
-        return Refusal.INVALID, chosen
-    template = podspecs.template_annotations(kind, document)
-    found = [
-        *_violations(path, spec, policy),
-        *pod_security.annotated(f"{path.removesuffix('.spec')}.metadata.annotations", template, policy),
-    ]
-    return _refused(found)
+    problem = kind.spec_problem(document)
+    if problem:
+        return Refusal.INVALID, problem
+    violations: list[str] = []
+    for one in every:
+        violations += _violations(one.path, one.spec, policy)
+        where = f"{one.path.removesuffix('.spec')}.metadata.annotations"
+        violations += pod_security.annotated(where, one.annotations, policy)
+    return _refused(violations)
 
 
 def marks_refusal(metadata: bytes, policy: Policy) -> tuple[Refusal, str] | None:

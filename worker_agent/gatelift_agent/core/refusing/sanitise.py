@@ -7,21 +7,29 @@ else here. What the user wrote stays byte for byte. `policy` has already said th
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gatelift_agent.core.refusing import allow_lists, podspecs
 from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import Policy
+from gatelift_kinds.kind import Kind
 
 _SERVER_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _SERVER_TOLERATION_SECONDS = 300
 """What the plugin DefaultTolerationSeconds adds unless told otherwise."""
 
 
-def sanitise(kind: str, content: bytes, policy: Policy) -> bytes:
+def sanitise(kind: Kind[Any], content: bytes, policy: Policy) -> bytes:
     """Return the spec without the management cluster's additions; SpecError when it is no spec of that kind."""
     spec = podspecs.read(kind, content)
-    _, pod_spec = podspecs.pod_spec(kind, spec)
+    for found in podspecs.pod_specs(kind, spec):
+        _sanitise(found.spec, policy)
+    return msgspec.json.encode(spec)
+
+
+def _sanitise(pod_spec: Json, policy: Policy) -> None:
     pod_spec.pop("nodeName", None)
     pod_spec.pop("ephemeralContainers", None)  # refused in a create
     _drop_nulls(pod_spec)
@@ -31,7 +39,6 @@ def sanitise(kind: str, content: bytes, policy: Policy) -> bytes:
     _map_service_account(pod_spec, policy)
     if pod_spec.get("runtimeClassName"):
         pod_spec.pop("overhead", None)  # from the RuntimeClass of the management cluster; this one has its own
-    return msgspec.json.encode(spec)
 
 
 def _drop_nulls(spec: Json) -> None:

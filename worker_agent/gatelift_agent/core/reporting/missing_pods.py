@@ -32,23 +32,23 @@ _NEVER_SAYS = frozenset({WriteError.FORBIDDEN, WriteError.INVALID, WriteError.TO
 
 
 def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) -> Trouble | None:
-    """Return that pods of a placement's Job are not there, once that has stood; `seen`: those that are known."""
+    """Return that pods of one pod set are not there, once that has stood; `seen`: those that are known."""
     tracked = next((each for each in placement.objects.values() if each.object is not None), None)
     if tracked is None or tracked.object is None:
         return None
     lacks, due = world.kind(placement).missing(tracked.object, seen)
     if not lacks:
-        placement.shortage = None
+        placement.shortages.pop(seen.name, None)
         return None
     made = seen.remaining + seen.succeeded + seen.failed
-    found = placement.shortage = placement.shortage or Shortage(since=now, made=made)
+    found = placement.shortages.setdefault(seen.name, Shortage(since=now, made=made))
     if made > found.made:
         found.since, found.made = now, made
     at = found.since + MISSING_SECONDS
     if now < at:
         world.wakes.ask(placement.key, at)
         return None
-    _ask(world, placement, tracked, found, now)
+    _ask(world, placement, tracked, seen.name, now)
     if found.again:
         world.wakes.ask(placement.key, found.again_at)
     if not found.answered or (seen.failed and not found.why):
@@ -56,9 +56,9 @@ def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) 
     return pod_trouble.missing(tracked.name, lacks, due, found.why)
 
 
-def answered(placement: Placement, event: WriteDone | WriteFailed) -> None:
+def answered(placement: Placement, pod_set: str, event: WriteDone | WriteFailed) -> None:
     """Take what the API server said of one more pod."""
-    found = placement.shortage
+    found = placement.shortages.get(pod_set)
     if found is None:
         return
     found.asking, found.answered = False, True
@@ -70,13 +70,14 @@ def answered(placement: Placement, event: WriteDone | WriteFailed) -> None:
         found.why = plain(why if forbidden else event.message, pod_trouble.TEXT_CHARS_MAX)
 
 
-def _ask(world: World, placement: Placement, tracked: Tracked, found: Shortage, now: float) -> None:
+def _ask(world: World, placement: Placement, tracked: Tracked, pod_set: str, now: float) -> None:
+    found = placement.shortages[pod_set]
     if world.local:
         found.answered = True
         return
     if found.asking or now < found.again_at or starting.why_not(world, placement, now):
         return  # of its end tells an answer, or whatever makes us look here
-    body = world.kind(placement).pod_of_it(tracked.object, tracked.raw)
+    body = world.kind(placement).pods_of_it(tracked.object, tracked.raw).get(pod_set)
     if body is not None and world.has_room(placement):
         found.asking, found.again, found.again_at = True, False, now + AGAIN_SECONDS
-        world.ask_why(placement, tracked, body, now)
+        world.ask_why(placement, tracked, pod_set, body, now)

@@ -225,6 +225,9 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         refused = policy.marks_refusal(one.metadata, world.settings.policy)
         if refused is not None:
             return refused
+    kind = world.kinds.named(commit.kind)
+    if kind is None:
+        return Refusal.KIND_NOT_SERVED, f"nothing is known of {commit.kind}"
     checked: set[str] = set()
     for one in commit.objects:
         if one.template in checked:
@@ -233,7 +236,7 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         content = world.templates.get(one.template)
         if content is None:
             return Refusal.TEMPLATE_MISSING, f"template {one.template[:12]} of {one.name} was not sent; send it again"
-        refused = policy.spec_refusal(commit.kind, content, world.settings.policy)
+        refused = policy.spec_refusal(kind, content, world.settings.policy)
         if refused is not None:
             return refused
     return policy.additions_refusal(commit.pod_sets, world.settings.policy)

@@ -348,9 +348,9 @@ class World:
                 Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
             )
 
-    def ask_why(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+    def ask_why(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
         """Ask what the API server says of one more pod of an object; nothing is made, and no write waits for it."""
-        write_id = self.writes.ask(Asked(purpose=Purpose.WHY, key=placement.key, name="", at=now))
+        write_id = self.writes.ask(Asked(purpose=Purpose.WHY, key=placement.key, name="", form=pod_set, at=now))
         self.commands.append(Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True))
 
     def ask_patch(

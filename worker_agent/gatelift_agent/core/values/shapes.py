@@ -7,10 +7,12 @@ server's to judge. A null counts as absent, as it does for the API server. Neigh
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.values.unreadable import UNREADABLE
 
@@ -111,28 +113,30 @@ class _PodTemplate(_Shape, frozen=True):
     metadata: Marks | None = None
 
 
-class _JobSpec(_Shape, frozen=True):
-    template: _PodTemplate
-
-
-_SPECS: dict[str, type[_Shape]] = {"Pod": _PodSpec, "Job": _JobSpec}
-"""By kind; a kind that travels and is not here is refused (a test compares this with the registry)."""
-
-KINDS = frozenset(_SPECS)
-
 _MARKS = msgspec.json.Decoder(Marks)
 _ADDITIONS = msgspec.json.Decoder(Additions)
 
 
-def check(kind: str, spec: dict[str, Any]) -> None:
+def check(kind: Kind[Any], spec: dict[str, Any]) -> None:
     """Raise ShapeError where a field of a spec has another type than it must."""
-    shape = _SPECS.get(kind)
-    if shape is None:
-        raise ShapeError(f"spec: the shape of a {kind} is not known here; use an agent that serves this kind")
-    try:
-        msgspec.convert(spec, shape)
-    except msgspec.ValidationError as error:
-        raise ShapeError(_line("spec", error)) from error
+    if not kind.pod_specs:
+        raise ShapeError(f"spec: the shape of a {kind.name} is not known here; use an agent that serves this kind")
+    for at in kind.pod_specs:
+        try:
+            msgspec.convert(spec, _shape(at.template))
+        except msgspec.ValidationError as error:
+            raise ShapeError(_line("spec", error)) from error
+
+
+@lru_cache(maxsize=64)
+def _shape(template: tuple[str, ...]) -> type[Any]:
+    """Return the shape of a spec that has a pod template there; without a path, of a pod's own."""
+    if not template:
+        return _PodSpec
+    found: type[Any] = _PodTemplate
+    for name in reversed(template):
+        found = msgspec.defstruct(f"_Spec_{name}", [(name, found)], frozen=True)
+    return found
 
 
 def marks(content: bytes) -> Marks:
