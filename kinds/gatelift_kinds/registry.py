@@ -16,6 +16,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared.values import Maker, Sight
 from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.decoding.decoding import learn
 from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.values.resources import Resource
@@ -38,6 +39,7 @@ class Registry:
                 text = "are of one resource and differ in what is seen of it, whether it travels, or who makes the pods"
                 raise ValueError(f"kinds: {kind.name} and {beside[0].name} {text}")
             self._by_resource[kind.resource] = (*beside, kind)
+            learn(kind.resource, kind.struct)
         self.travelling = tuple(each for each, found in self._by_resource.items() if found[0].travels)
         """Resources of which objects are made at workers."""
         self.makers = tuple(each for each in self.travelling if self._by_resource[each][0].pods_are_children)

@@ -47,7 +47,7 @@ STRUCTS: dict[tuple[str, str], type[Any]] = {
         (resources.WORKER_CLUSTER, gatelift.WorkerCluster),
     )
 }
-"""Struct of each (group, kind); a kind that is not here is read as `PartialObject`."""
+"""Struct of each (group, kind); a kind that is not here is read as `PartialObject`. Kinds add theirs (`learn`)."""
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -116,6 +116,15 @@ class Page:
     next: str = ""
     remaining: int = 0
     unread: tuple[Unread, ...] = ()
+
+
+def learn(resource: Resource, struct: type[Any]) -> None:
+    """Read objects of a kind as this struct. ValueError: they are read as another one."""
+    known = STRUCTS.setdefault((resource.group, resource.kind), struct)
+    if known is not struct:
+        raise ValueError(f"{resource.kind}: read as {known.__name__}, not as {struct.__name__}")
+    _decoder.cache_clear()
+    _page_decoder.cache_clear()
 
 
 def struct_of(resource: Resource) -> type[Any]:

@@ -19,6 +19,7 @@ from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD, SERVICE_ACCOUNT, Resource
@@ -60,7 +61,7 @@ class Stage(Watches):
         backend: MakeBackend = quota_of,
         **settings: Any,
     ) -> None:
-        super().__init__()
+        super().__init__(settings.get("registry", SERVED))
         self._backend = backend
         self.now = START
         self.origin = ORIGIN

@@ -7,7 +7,7 @@ from collections import deque
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.settings import Mode
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store
@@ -15,9 +15,7 @@ from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_wire.values.keys import LABEL_ORIGIN
 from support.agent.values import MANAGED, decode
 
-_WATCHED = {
-    (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
-}
+_AROUND = (NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
 
 
 class Watches:
@@ -27,7 +25,10 @@ class Watches:
     mode: Mode
     events: deque[events.Event]
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Registry = SERVED) -> None:
+        self.kinds = kinds
+        self.placed = tuple(dict.fromkeys((POD, *kinds.travelling)))
+        self._shown = {(each.group, each.plural): each for each in (*self.placed, *_AROUND)}
         self.watched: set[str] = set()
         self.watching = False
         self.listing = True
@@ -40,10 +41,10 @@ class Watches:
         self._list_namespaces(self._asked)
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
-        resource = _WATCHED.get(storage)
+        resource = self._shown.get(storage)
         if resource is None or not self.watching:
             return
-        namespaced = resource in {POD, JOB}
+        namespaced = resource in self.placed
         if namespaced and not ({"", change.after.namespace} & self.watched):
             return
         if resource == CONFIG_MAP and change.after.namespace != "gatelift-system":
@@ -57,7 +58,7 @@ class Watches:
             self.events.append(ObjectGone(resource, found))
 
     def _selects(self, resource: Resource, stored: Stored) -> bool:
-        if resource not in {POD, JOB}:
+        if resource not in self.placed:
             return True
         if self.mode is Mode.LOCAL:
             return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB
@@ -76,12 +77,12 @@ class Watches:
         if not self.listing:
             return
         for namespace in sorted(set(namespaces) - self.watched):
-            for resource in (POD, JOB):
+            for resource in self.placed:
                 for stored in self.store.all((resource.group, resource.plural)):
                     if namespace not in {"", stored.namespace}:
                         continue
                     found = decode(resource, stored)
-                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(SERVED, found)
+                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(self.kinds, found)
                     if hidden or self._selects(resource, stored):
                         self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))

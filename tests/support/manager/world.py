@@ -33,7 +33,7 @@ from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.works.beginning import watched
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import (
     Create,
     Delete,
@@ -147,8 +147,9 @@ class World:
         self.sessions[name] = self.sessions.get(name, 0) + 1
         agent.session = session = self.sessions[name]
         known = self.links.views.get(name)
+        kinds = frozenset(kind.name for kind in self.machine.core.kinds if kind.travels)
         view = replace(
-            known or ClusterView(name=name, kinds=frozenset({"Pod", "Job"}), credits=256),
+            known or ClusterView(name=name, kinds=kinds, credits=256),
             state=LinkState.CONNECTED,
             session=session,
             open=True,
@@ -392,9 +393,10 @@ def a_world(
     clusters: tuple[str, ...] = ("a", "b"),
     dispatch: DispatchSettings | None = None,
     readiness: ReadinessSettings | None = None,
+    kinds: Registry = SERVED,
 ) -> World:
     """Return a world that has been set up: objects applied, clusters connected, everything quiet."""
-    settings: dict[str, Any] = {"readiness": readiness}
+    settings: dict[str, Any] = {"readiness": readiness, "kinds": kinds}
     world = World(settings={**settings, "dispatch": dispatch} if dispatch is not None else settings)
     for document in setting:
         world.api.apply(document)

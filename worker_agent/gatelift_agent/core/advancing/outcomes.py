@@ -61,7 +61,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
     if asked.purpose is Purpose.SAMPLE:  # nothing was made
-        allowances.sampled(tracked, event.object, now)
+        allowances.sampled(tracked, asked.form, event.object, now)
         world.look(placement.key)
         return
     tracked.put_back = tracked.put_back or asked.purpose is Purpose.PUT_BACK

@@ -90,17 +90,16 @@ def asks(world: World, placement: Placement, tracked: Tracked, now: float) -> Ma
         tracked.sampled = {}
     for pod_set, body in world.kind(placement).pods_of_it(obj, tracked.raw).items():
         if pod_set not in tracked.sampled:
-            tracked.sampling = pod_set
-            world.ask_sample(placement, tracked, body, now)
+            world.ask_sample(placement, tracked, pod_set, body, now)
             return None
     return tracked.sampled
 
 
-def sampled(tracked: Tracked, found: KubeObject | None, now: float) -> None:
-    """Take the answer of what a pod would be; the oldest of an object's tells how long they stand."""
+def sampled(tracked: Tracked, pod_set: str, found: KubeObject | None, now: float) -> None:
+    """Take the answer of what a pod of a pod set would be; the oldest of an object's tells how long they stand."""
     if isinstance(found, Pod):
         tracked.sampled_at = tracked.sampled_at if tracked.sampled else now
-        tracked.sampled = {**tracked.sampled, tracked.sampling: pod_requests(found.spec)}
+        tracked.sampled = {**tracked.sampled, pod_set: pod_requests(found.spec)}
 
 
 def refusal(kind: Kind[Any], tracked: Tracked, asked: Mapping[str, Mapping[str, int]]) -> tuple[Refusal, str] | None:

@@ -199,8 +199,6 @@ class Tracked:
     sampled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """What a pod of each pod set of it would ask for here, as the API server said from `sampled_at` on."""
     sampled_at: float = 0.0
-    sampling: str = ""
-    """The pod set that is asked about."""
     made: Made | None = None
     lift_known: bool = False
     """`made` is what our lift was answered, or says of itself: no mark that comes later is ours."""

@@ -340,9 +340,9 @@ class World:
         if write_id:
             self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
 
-    def ask_sample(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
-        """Ask what a pod that an object makes would be here; nothing is made."""
-        write_id = self._ask(Purpose.SAMPLE, placement, tracked, now)
+    def ask_sample(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
+        """Ask what a pod of a pod set that an object makes would be here; nothing is made."""
+        write_id = self._ask(Purpose.SAMPLE, placement, tracked, now, form=pod_set)
         if write_id:
             self.commands.append(
                 Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
