@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
@@ -406,6 +407,9 @@ class Kind(
     """Where an object has the specs of its pods, one for each pod set."""
     sight: Sight = Sight()
     """What the manager sees of them. Kinds of one resource have the same."""
+
+    hook: Hook | None = None
+    """How the webhook is shown its objects, None where it is not. Kinds of one resource have the same."""
 
     def selects(self, obj: UserT_contra) -> bool:
         """Return whether an object of the resource is this kind's; the first kind of a registry that says so has it.

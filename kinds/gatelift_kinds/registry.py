@@ -14,6 +14,7 @@ from gatelift_kinds.bare.kind import BareKind
 from gatelift_kinds.job.kind import JobKind
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod.kind import PodKind
+from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.values import Maker, Sight
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.decoding.decoding import learn
@@ -85,6 +86,18 @@ class Registry:
         """Return what the manager sees of a resource."""
         return self._by_resource[resource][0].sight
 
+    @property
+    def hooked(self) -> tuple[Resource, ...]:
+        """Return the resources that the webhook is shown."""
+        return tuple(each for each, found in self._by_resource.items() if found[0].hook is not None)
+
+    def hook(self, resource: Resource) -> Hook:
+        """Return how one of these is reviewed. LookupError: it is none."""
+        hook = self._by_resource[resource][0].hook
+        if hook is None:
+            raise LookupError(f"{resource.kind} is not reviewed")
+        return hook
+
     def maker_of(self, meta: ObjectMeta) -> Maker | None:
         """Return the object that a pod names as its maker, None when it names none that is served."""
         for resource in self.makers:
@@ -95,7 +108,7 @@ class Registry:
 
 
 def _together(kind: Kind[Any]) -> tuple[object, ...]:
-    return kind.sight, kind.travels, kind.pods_are_children
+    return kind.sight, kind.travels, kind.pods_are_children, kind.hook
 
 
 POD_KIND = PodKind()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gatelift.config import Configuration
-from gatelift.webhooks import owners
+from gatelift.webhooks import judge, owners
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.names import workload_name
@@ -49,7 +49,7 @@ async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, 
 
 
 @pytest.mark.parametrize("path", ["/mutate-pod", "/validate-pod"])
-@pytest.mark.parametrize("username", sorted(owners.JOB_CONTROLLERS))
+@pytest.mark.parametrize("username", sorted(judge.CONTROLLERS))
 async def test_hd_198_a_pod_of_a_queued_job_is_made_by_the_controller_of_jobs(
     asking: Asking, server: FakeApiServer, username: str, path: str
 ) -> None:
@@ -128,7 +128,7 @@ def test_hd_198_the_policies_and_the_webhooks_know_one_list_of_controllers_of_jo
         policies = [each for each in yaml.safe_load_all(text) if each["kind"] == "ValidatingAdmissionPolicy"]
         variables = [each for policy in policies for each in policy["spec"].get("variables", [])]
         (made,) = [each["expression"] for each in variables if each["name"] == "madeForAJob"]
-        assert set(re.findall(r"'(system:[^']+)'", made)) == owners.JOB_CONTROLLERS
+        assert set(re.findall(r"'(system:[^']+)'", made)) == judge.CONTROLLERS
 
 
 @pytest.mark.parametrize("kind", ["Job", "CronJob", "JobSet"])

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from gatelift.webhooks import configuration, queueing, review
-from gatelift.webhooks.judge import KINDS
+from gatelift.webhooks.configuration import HOOKED
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers, unserved
 from gatelift_kinds.shared.review import Verdict, WebhookFacts
 from support.manager.webhook_requests import queued
@@ -32,7 +33,9 @@ def answered(kind: str, document: dict[str, Any]) -> Verdict:
             return queueing.verdict(configuration.SHOWN[name], review.read(msgspec.json.encode(body)))
     if kind == "Pod":  # as the mutating webhook leaves it
         document["metadata"]["labels"][markers.MANAGED] = markers.MANAGED_VALUE
-    return KINDS[kind.lower()].validate_create(document, FACTS)
+    found = SERVED.any_of(HOOKED[kind.lower()])
+    assert found is not None
+    return found.validate_create(document, FACTS)
 
 
 @pytest.mark.parametrize("case", [pytest.param(one, id=one["asks"]) for one in CASES])

@@ -19,9 +19,11 @@ from gatelift_kinds.job import selector as job_selector
 from gatelift_kinds.job import status as job_status
 from gatelift_kinds.job import template as job_template
 from gatelift_kinds.job import template_before
+from gatelift_kinds.job.hook import HOOK
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.generated_labels import own_labels
+from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.shared.pods import count_pods, holds_resources
@@ -75,6 +77,8 @@ class JobKind(Kind[Job]):
     """All, as Kueue does: what runs must not go out of sight with a label that its user may take off."""
 
     # --- the user's Job ---------------------------------------------------------------------------------------
+
+    hook: Hook | None = HOOK
 
     def managed(self, obj: Job) -> bool:
         """Return whether it names a queue and is the Job controller's or MultiKueue's."""

@@ -13,8 +13,10 @@ from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod import charged as pod_charged
 from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.pod import status as pod_status
+from gatelift_kinds.pod.hook import HOOK
 from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
 from gatelift_kinds.shared.generated_labels import own_labels
+from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import (
     Json,
@@ -90,6 +92,8 @@ class PodKind(Kind[Pod]):
     has lost both labels and has no node is listed, since what waits at our gate has none."""
 
     # --- the user's pod ---------------------------------------------------------------------------------------
+
+    hook: Hook | None = HOOK
 
     def managed(self, obj: Pod) -> bool:
         """Return whether the webhook took the pod over and it stands alone.

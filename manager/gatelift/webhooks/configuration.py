@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks import sizes
-from gatelift_kinds.job import partial as job_partial
-from gatelift_kinds.job import template_before
-from gatelift_kinds.shared import markers, placed_mark, unserved
+from gatelift_kinds.registry import SERVED
+from gatelift_kinds.shared import markers, unserved
+from gatelift_kinds.shared.hooks import Change, Hook
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.objects.selectors import NAMESPACE_LABEL
 from gatelift_kube.values.resources import (
@@ -75,6 +75,9 @@ Json = dict[str, Any]
 _NOTES = (markers.POD_GROUP_NAME, markers.POD_GROUP_TOTAL_COUNT, markers.POD_SUSPENDING_PARENT)
 
 
+_NO_HOOK = Hook(shape=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedKind:
     """One kind as the API server is asked to show it to us."""
@@ -83,13 +86,18 @@ class HookedKind:
     group: str
     plural: str
     version: str = "v1"
-    subresources: tuple[str, ...] = ()
-    """By which users change the spec, and controllers and kubelets never do."""
+    hook: Hook = _NO_HOOK
+    """How it is reviewed, where it is one of ours."""
 
 
-POD = HookedKind(name="pod", group="", plural="pods", subresources=("ephemeralcontainers",))
-JOB = HookedKind(name="job", group="batch", plural="jobs")
-KINDS = (POD, JOB)
+HOOKED: dict[str, Resource] = {each.kind.lower(): each for each in SERVED.hooked}
+"""Resources that are taken over and judged, by the names in our paths."""
+
+
+KINDS = tuple(
+    HookedKind(name=name, group=each.group, plural=each.plural, version=each.version, hook=SERVED.hook(each))
+    for name, each in HOOKED.items()
+)
 UNSERVED = "unserved"
 """In our paths: what makes pods and is not queued itself (`gatelift_kinds.shared.unserved`)."""
 GROWN = "grown"
@@ -98,7 +106,6 @@ LABELS_USUAL = 64
 FINALIZERS_USUAL = 16
 OWNERS_USUAL = 8
 OWNER_CHARS_USUAL = 512
-IMAGE_CHARS_USUAL = 4096
 _SIDES = ("object", "oldObject")
 QUEUEING = {
     "clusterqueue": CLUSTER_QUEUE,
@@ -136,7 +143,9 @@ class Wanted:
 def mutating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the mutating configuration, every field said that the API server would fill in."""
     extra = {"reinvocationPolicy": "Never"}
-    return [*_webhooks(wanted, "mutate", ("CREATE",), extra), _started_by_hand(wanted, extra)]
+    changes = ((kind, change) for kind in KINDS for change in kind.hook.put_right)
+    put_right = [_put_right(wanted, kind, change, extra) for kind, change in changes]
+    return [*_webhooks(wanted, "mutate", ("CREATE",), extra), *put_right]
 
 
 def validating(wanted: Wanted) -> list[Json]:
@@ -244,7 +253,7 @@ def _growths(kind: HookedKind) -> Iterable[str]:
         ("metadata.finalizers", FINALIZERS_USUAL),
         ("metadata.ownerReferences", OWNERS_USUAL),
     ]
-    places += [("spec.tolerations", 0)] if kind is POD else []
+    places += kind.hook.grows
     for place, usual in places:
         now, before = (f"{one}.{place}" for one in _SIDES)
         more = f"(!has({before}) || size({now}) > size({before}))"
@@ -252,8 +261,7 @@ def _growths(kind: HookedKind) -> Iterable[str]:
     owners = "object.metadata.ownerReferences"
     long = " || ".join(f"size(o.{text}) > {OWNER_CHARS_USUAL}" for text in ("apiVersion", "kind", "name", "uid"))
     yield f"(has({owners}) && {owners}.exists(o, {long}))"
-    if kind is POD:
-        yield f"object.spec.containers.exists(c, has(c.image) && size(c.image) > {IMAGE_CHARS_USUAL})"
+    yield from kind.hook.grows_besides
 
 
 def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:
@@ -266,7 +274,7 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
             **_ASKING,
             **extra,
         }
-        by_users = [f"{kind.plural}/{one}" for one in kind.subresources if "UPDATE" in operations]
+        by_users = [f"{kind.plural}/{one}" for one in kind.hook.subresources if "UPDATE" in operations]
         common = [_not_ours(wanted.namespace), *([_changed(kind)] if "UPDATE" in operations else [])]
         made.append(
             {
@@ -290,54 +298,21 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
     return made
 
 
-def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
-    """Return the webhook of Jobs that somebody unsuspends, or of which one that runs is to be otherwise than let go.
-
-    That is to replace its pods beside those that stop, or on other nodes, or to run more of them at once. Other nodes
-    are asked about also as an update suspends it, and until its template is put back. All other changes of Jobs pass
-    without being asked about.
-    """
-    sooner = f"{_replaced_when_ended('oldObject')} && !({_replaced_when_ended('object')})"
-    elsewhere = " || ".join(_differs(f"spec.template.spec.{place}") for place in template_before.PLACES)
-    note = job_partial.ANNOTATION_BEFORE
-    lowered = f"has(oldObject.metadata.annotations) && '{note}' in oldObject.metadata.annotations"
-    larger = f"({lowered} && ({' || '.join(_differs(f'spec.{field}') for field in job_partial.FIELDS)}))"
-    started = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}) || {larger})"
-    let_go = f"!({_suspended('oldObject')}) || {_placed('oldObject')}"
-    wanted_now = f"({started}) || (({let_go}) && ({elsewhere}))"
+def _put_right(wanted: Wanted, kind: HookedKind, change: Change, extra: Json) -> Json:
+    """Return the webhook of a change that is put right instead of refused."""
     return {
-        "clientConfig": _client(wanted, path("mutate", JOB.name)),
-        "rules": [_rule(JOB, ("UPDATE",))],
+        "clientConfig": _client(wanted, path("mutate", kind.name)),
+        "rules": [_rule(kind, ("UPDATE",))],
         **_ASKING,
         **extra,
-        "name": f"unsuspend.{JOB.name}.gatelift.dev",
+        "name": f"{change.name}.{kind.name}.gatelift.dev",
         "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
         "matchConditions": [
             _not_ours(wanted.namespace),
-            {"name": "unsuspended-or-otherwise-than-let-go", "expression": wanted_now},
+            {"name": change.title, "expression": change.expression},
             {"name": "marked", "expression": _marked()},
         ],
     }
-
-
-def _suspended(one: str) -> str:
-    return f"(has({one}.spec.suspend) && {one}.spec.suspend == true)"
-
-
-def _placed(one: str) -> str:
-    """Return whether a Job's template has a placement's mark, so that a run of it is not put back yet."""
-    tolerations = f"{one}.spec.template.spec.tolerations"
-    return f"(has({tolerations}) && {tolerations}.exists(t, has(t.key) && t.key.contains('{placed_mark.DOMAIN}/')))"
-
-
-def _differs(field: str) -> str:
-    new, old = f"object.{field}", f"oldObject.{field}"
-    return f"has({new}) != has({old}) || (has({new}) && {new} != {old})"
-
-
-def _replaced_when_ended(one: str) -> str:
-    policy = f"{one}.spec.podReplacementPolicy"
-    return f"(has({policy}) && {policy} == '{markers.REPLACED_WHEN_ENDED}')"
 
 
 def _rule(kind: HookedKind, operations: tuple[str, ...]) -> Json:
@@ -383,11 +358,8 @@ def _not_ours(namespace: str) -> Json:
 
 
 def _changed(kind: HookedKind) -> Json:
-    """Return the condition for updates: a marker or the spec has changed. What kubelets write is neither.
-
-    Of pods only those at a gate: what an API server lets be changed of their spec, a run elsewhere takes no notice of.
-    """
-    held = {POD: "has(oldObject.spec.schedulingGates) && ", JOB: ""}[kind]
+    """Return the condition for updates: a marker or the spec has changed. What kubelets write is neither."""
+    held = kind.hook.held
     parts = [
         "request.operation == 'CREATE'",
         "(has(object.metadata.labels) != has(oldObject.metadata.labels))",

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from gatelift.webhooks import configuration, queueing, review, sizes
 from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.lanes import Decide, in_loop
-from gatelift.webhooks.owners import JOB_CONTROLLERS, Owners, OwnerUnknownError
+from gatelift.webhooks.owners import Owners, OwnerUnknownError
 from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers, rules, unserved
 from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict, WebhookFacts
+from gatelift_kube.decoding.decoding import read_object
+from gatelift_kube.values.resources import Resource
 
-KINDS: dict[str, Kind[Any]] = {"pod": POD_KIND, "job": JOB_KIND}
+CONTROLLERS = frozenset(name for each in SERVED.hooked for name in SERVED.hook(each).controllers)
+"""Who makes the pods of what is queued, by username."""
 
 
 class Judge:
@@ -48,7 +53,7 @@ class Judge:
             correction = await decide(kind.corrected, question.old, question.new, self._facts(question))
             return review.allow(question.uid, correction.operations, correction.warnings)
         try:
-            facts = await self._facts_of_new(question)
+            facts = await self._facts_of_new(kind, question)
         except OwnerUnknownError as error:
             return _unknown_owner(question, error)
         return review.allow(question.uid, await decide(kind.defaults, question.new, facts))
@@ -70,7 +75,7 @@ class Judge:
             verdict = await decide(kind.validate_update, question.old, question.new, facts)
         else:
             try:
-                facts = await self._facts_of_new(question)
+                facts = await self._facts_of_new(kind, question)
             except OwnerUnknownError as error:
                 return _unknown_owner(question, error)
             verdict = await decide(kind.validate_create, question.new, facts)
@@ -109,24 +114,32 @@ class Judge:
         return review.deny(question.uid, verdict)
 
     def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
-        kind = KINDS[name]
-        if question.kind != kind.resource.kind:
-            raise _wrong_path(question, kind.resource.kind)
+        resource = configuration.HOOKED[name]
+        if question.kind != resource.kind:
+            raise _wrong_path(question, resource.kind)
         if question.problem:
             return None, review.malformed(question)
-        return kind, b""
+        kind = kind_of(resource, question)
+        return kind, b"" if kind is not None else review.allow(question.uid)
 
     def _facts(self, question: Question) -> WebhookFacts:
         return self._surroundings.facts(question.namespace, by_agent=question.asked_by_gatelift(self._namespace))
 
-    async def _facts_of_new(self, question: Question) -> WebhookFacts:
+    async def _facts_of_new(self, kind: Kind[Any], question: Question) -> WebhookFacts:
         """Return besides whose a new object is. Who made one that is there no change of it tells, and none asks."""
         facts = self._facts(question)
-        if question.kind != POD_KIND.resource.kind:  # Jobs make pods and nothing else
+        if kind.pods_are_children:  # what makes pods makes pods and nothing else
             return facts
-        made = question.username in JOB_CONTROLLERS
+        made = question.username in CONTROLLERS
         queued = await self._owners.managed(question.namespace, question.new, by_controller=made)
         return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made)
+
+
+def kind_of(resource: Resource, question: Question) -> Kind[Any] | None:
+    """Return whose an object is: of a change, as it was before. It is read only where its resource does not tell it."""
+    if not SERVED.several(resource):
+        return SERVED.any_of(resource)
+    return SERVED.of(resource, read_object(resource, msgspec.json.encode(question.old or question.new)))
 
 
 async def _size(question: Question, decide: Decide) -> Verdict:

@@ -10,23 +10,15 @@ from collections import OrderedDict
 from typing import Any
 
 from gatelift.webhooks.review import controller_of
-from gatelift_kinds.registry import JOB_KIND
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ImpossibleNameError, KubeError, NotFoundError
-from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.process.clock import Clock, monotonic
-from gatelift_kube.values.resources import JOB, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 READ_SECONDS_MAX = 3.0
 """Shorter than the API server waits for us, so that the refusal has our text."""
-JOB_CONTROLLERS = frozenset(
-    {
-        "system:serviceaccount:kube-system:job-controller",
-        "system:serviceaccount:openshift-infra:job-controller",
-        "system:kube-controller-manager",  # where its controllers have no accounts of their own
-    }
-)
-"""Who makes the pods of Jobs, by username; the policies of `deploy/policies` name the same ones."""
 KEPT_SECONDS = 60.0
 """A queue's name on a Job may be added while it is suspended only, that is before its controller makes pods."""
 KEPT_MAX = 4096
@@ -54,27 +46,30 @@ class Owners:
         if owner is None:
             return False
         api_version, kind, name, uid = owner
-        if (api_version, kind) != (JOB.api_version, JOB.kind):
+        resource = SERVED.resource_of(OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid))
+        if resource not in SERVED.makers:
             return False
+        ref = ObjectRef(resource, ObjectKey(namespace, name))
         if not by_controller:
-            return await self._read(namespace, name, uid)
+            return await self._read(ref, uid)
         kept = self._kept.get(uid)
         if kept is not None and self._clock() - kept[0] < KEPT_SECONDS:
             return kept[1]
-        answer = await self._read(namespace, name, uid)
+        answer = await self._read(ref, uid)
         self._kept[uid] = (self._clock(), answer)
         self._kept.move_to_end(uid)
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)
         return answer
 
-    async def _read(self, namespace: str, name: str, uid: str) -> bool:
-        ref = ObjectRef(JOB, ObjectKey(namespace, name))
+    async def _read(self, ref: ObjectRef, uid: str) -> bool:
+        owner = f"its owner, {ref.resource.kind} {ref.key.name},"
         try:
             served = await self._client.get(ref, seconds=READ_SECONDS_MAX)
         except (NotFoundError, ImpossibleNameError) as error:
-            raise OwnerUnknownError(f"its owner, Job {name}, is not there: make the pod without that owner") from error
+            raise OwnerUnknownError(f"{owner} is not there: make the pod without that owner") from error
         except KubeError as error:
-            raise OwnerUnknownError(f"its owner, Job {name}, cannot be read now ({error}): try again") from error
-        job = served.object
-        return isinstance(job, Job) and job.metadata.uid == uid and bool(JOB_KIND.queue_name(job))
+            raise OwnerUnknownError(f"{owner} cannot be read now ({error}): try again") from error
+        found = served.object
+        kind = SERVED.of(ref.resource, found) if found.metadata.uid == uid else None
+        return kind is not None and isinstance(found, kind.struct) and bool(kind.queue_name(found))

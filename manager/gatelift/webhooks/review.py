@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks.envelope import Envelope
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import unserved
+from gatelift_kinds.shared.hooks import CheckedMeta
 from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict
 
 API_VERSION = "admission.k8s.io/v1"
@@ -127,66 +129,8 @@ def _answer(response: Json, warnings: tuple[str, ...]) -> bytes:
 # --- types of the parts that rules look at ------------------------------------------------------------------------
 
 
-class _Owner(msgspec.Struct, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[_Owner] | None = None
-    deletion_timestamp: str | None = None
-
-
-class _Gate(msgspec.Struct):
-    name: str = ""
-
-
-class _Resources(msgspec.Struct):
-    requests: dict[str, str | int | float] | None = None
-
-
-class _Container(msgspec.Struct):
-    resources: _Resources | None = None
-
-
-class _PodSpec(msgspec.Struct, rename="camel"):
-    scheduling_gates: list[_Gate] | None = None
-    containers: list[_Container] | None = None
-    init_containers: list[_Container] | None = None
-    resources: _Resources | None = None
-
-
-class _PodStatus(msgspec.Struct):
-    phase: str | None = None
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Meta | None = None
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
-
-
-class _JobSpec(msgspec.Struct, rename="camel"):
-    suspend: bool | None = None
-    managed_by: str | None = None
-    parallelism: int | None = None
-    completions: int | None = None
-    completion_mode: str | None = None
-
-
-class _Job(msgspec.Struct):
-    metadata: _Meta | None = None
-    spec: _JobSpec | None = None
-
-
 class _Made(msgspec.Struct):
-    metadata: _Meta | None = None
+    metadata: CheckedMeta | None = None
 
 
 class _MadeJobSpec(msgspec.Struct):
@@ -194,7 +138,7 @@ class _MadeJobSpec(msgspec.Struct):
 
 
 class _MadeJob(msgspec.Struct):
-    metadata: _Meta | None = None
+    metadata: CheckedMeta | None = None
     spec: _MadeJobSpec | None = None
 
 
@@ -204,13 +148,12 @@ class _MakerSpec(msgspec.Struct, rename="camel"):
 
 
 class _Maker(msgspec.Struct):
-    metadata: _Meta | None = None
+    metadata: CheckedMeta | None = None
     spec: _MakerSpec | None = None
 
 
 _SHAPES: Mapping[str, Any] = {
-    "Pod": _Pod,
-    "Job": _Job,
+    **{each.kind: SERVED.hook(each).shape for each in SERVED.hooked},
     **{each.kind: _Maker for each in unserved.BUILT_IN},
     **{each.kind: _Made for each in unserved.EXTENSIONS},  # their spec is their CRD's; the rule takes any
 }
