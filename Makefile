@@ -97,6 +97,9 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python scripts/differences.py
 	$(call say,docs/not-served.md and its table)
 	$(BIN)/python -m scripts.not_served --check
+	$(call say,Manifests and the registry of kinds)
+	$(BIN)/python -m scripts.kind_rights --check
+	$(BIN)/python -m scripts.webhook_configuration --check
 
 bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|isolation|strangers|memory|loaders|kube|core_calls|costly_statuses|admission_core|admission_memory|admission_load|status_writes
 	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)

@@ -24,6 +24,7 @@ from gatelift_kinds.shared.values import (
     PodSpecAt,
     Priority,
     PriorityNames,
+    Rights,
     Seen,
     Sight,
     Step,
@@ -408,6 +409,8 @@ class Kind(
     sight: Sight = Sight()
     """What the manager sees of them. Kinds of one resource have the same."""
 
+    rights: Rights = Rights()
+    """What Gatelift may do with them. Kinds of one resource have the same."""
     hook: Hook | None = None
     """How the webhook is shown its objects, None where it is not. Kinds of one resource have the same."""
 

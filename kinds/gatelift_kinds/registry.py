@@ -15,7 +15,7 @@ from gatelift_kinds.job.kind import JobKind
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared.hooks import Hook
-from gatelift_kinds.shared.values import Maker, Sight
+from gatelift_kinds.shared.values import Maker, Rights, Sight
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.decoding.decoding import learn
 from gatelift_kube.objects.core import PodSpec
@@ -98,6 +98,10 @@ class Registry:
             raise LookupError(f"{resource.kind} is not reviewed")
         return hook
 
+    def rights(self, resource: Resource) -> Rights:
+        """Return what Gatelift may do with a resource."""
+        return self._by_resource[resource][0].rights
+
     def maker_of(self, meta: ObjectMeta) -> Maker | None:
         """Return the object that a pod names as its maker, None when it names none that is served."""
         for resource in self.makers:
@@ -108,7 +112,7 @@ class Registry:
 
 
 def _together(kind: Kind[Any]) -> tuple[object, ...]:
-    return kind.sight, kind.travels, kind.pods_are_children, kind.hook
+    return kind.sight, kind.travels, kind.pods_are_children, kind.rights, kind.hook
 
 
 POD_KIND = PodKind()

@@ -8,17 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from scripts import crds, webhook_configuration
+from scripts import crds, kind_rights, webhook_configuration
 from scripts.crd_schema import StructFacts, struct_schema
 
 from gatelift.cli import manifests
 from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
 from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kinds.shared import own_marks
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values import resources
 from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
+from support.toys.training.kind import TrainingKind
 
 Json = dict[str, Any]
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -383,3 +385,22 @@ def test_hd_117_network_policies_fit_the_daemons_and_leave_the_agents_way_in_ope
     (manager,) = [one for one in policies if one["metadata"]["name"] == "gatelift-manager"]
     open_to_all = [port["port"] for rule in manager["spec"]["ingress"] if "from" not in rule for port in rule["ports"]]
     assert open_to_all == [7443, 7444]
+
+
+@pytest.mark.parametrize("part", kind_rights.PARTS, ids=lambda part: f"{part.file}: {part.rules.__name__}")
+def test_rights_to_kinds_are_as_the_registry_says(part: kind_rights.Part) -> None:
+    text = (kind_rights.DEPLOY / part.file).read_text()
+    assert kind_rights.written(part, text, SERVED) == text
+
+
+def test_rm_4_a_new_kind_is_in_the_rights_and_its_policies_are_missed() -> None:
+    kinds = Registry(*SERVED, TrainingKind())
+    rules = {part.rules.__name__: list(part.rules(kinds)) for part in kind_rights.PARTS}
+    assert "    resources: [trainings/finalizers]" in rules["finalizers"]
+    wanted = ["  - apiGroups: [toys.example.com]", "    resources: [trainings]"]
+    assert all(line in rules[part] for part in ("at_home", "at_worker") for line in wanted)
+    missed = kind_rights.unkept(kinds, lambda file: (kind_rights.DEPLOY / file).read_text())
+    assert missed == [
+        "policies/management/policies.yaml: no policy gatelift-manager-trainings of trainings",
+        "policies/worker/policies.yaml: no policy gatelift-placed-trainings of trainings",
+    ]

@@ -38,6 +38,7 @@ from gatelift_kinds.shared.values import (
     PodSpecAt,
     Priority,
     PriorityNames,
+    Rights,
     Seen,
     Sight,
     Step,
@@ -78,6 +79,11 @@ class JobKind(Kind[Job]):
 
     # --- the user's Job ---------------------------------------------------------------------------------------
 
+    rights: Rights = Rights(
+        at_worker_status=("patch",),
+        at_worker_status_why="The handshake of stopping a Job goes through its status.",
+        asked=("get",),
+    )
     hook: Hook | None = HOOK
 
     def managed(self, obj: Job) -> bool:

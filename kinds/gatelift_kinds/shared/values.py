@@ -61,6 +61,21 @@ class Sight:
     lost_fields: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """Verbs that are asked for: at home, in the management cluster, and at a worker, in an accepted namespace.
+
+    `at_worker_status_why`: what the right to its status is for, where there is one. `asked`: by the webhook.
+    """
+
+    at_home: tuple[str, ...] = ("get", "list", "watch", "patch", "delete")
+    at_home_status: tuple[str, ...] = ("patch",)
+    at_worker: tuple[str, ...] = ("get", "list", "watch", "create", "patch", "delete")
+    at_worker_status: tuple[str, ...] = ()
+    at_worker_status_why: str = ""
+    asked: tuple[str, ...] = ()
+
+
 class KindError(Exception):
     """An object cannot be handled as asked; the text is one line for the user."""
 

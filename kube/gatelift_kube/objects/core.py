@@ -11,6 +11,9 @@ from gatelift_kube.objects.meta import ObjectMeta, Struct
 Quantity = str | int | float
 """As served: `100m`, `1Gi`, 2. `gatelift_admission.values.amounts` turns it into an integer amount."""
 
+POD_COUNT = "pods"
+"""Under this name a node says how many pods it takes, and a queue how many it admits."""
+
 
 class ResourceRequirements(Struct, frozen=True, gc=False):
     """core/v1 ResourceRequirements."""

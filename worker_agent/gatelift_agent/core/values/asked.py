@@ -27,7 +27,7 @@ class Purpose(enum.Enum):
     GATES = "user gates"
     STOP = "stop"
     RESTORE = "restore"  # gives the user's own object back what the lift took; it has stopped before
-    PODS = "pods"  # reads which pods of a Job there are
+    PODS = "read pods"  # reads which pods of a Job there are
     NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
     CHILD_LABELS = "ask for a pod of a Job"  # puts its labels back, where it is still there
     CHILD = "child"  # deletes a pod whose Job is gone

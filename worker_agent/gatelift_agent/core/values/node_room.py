@@ -18,7 +18,7 @@ import msgspec
 from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
 from gatelift_kinds.shared import pods
-from gatelift_kube.objects.core import Node, Pod, Quantity
+from gatelift_kube.objects.core import POD_COUNT, Node, Pod, Quantity
 from gatelift_wire.values.keys import LABEL_ORIGIN
 
 RESOURCES_MAX = 256
@@ -28,7 +28,6 @@ SHAPES_MAX = 4096
 SHUT_OUT = ("node-role.kubernetes.io/", "node.kubernetes.io/")
 """Beginnings of the taints that are of a node's role or trouble."""
 
-_POD = "pods"
 Amounts = tuple[tuple[str, int], ...]
 """By resource, sorted (CPU in milli-units, all else in base units)."""
 
@@ -151,9 +150,9 @@ class NodeRoom:
 
     def _requests(self, pod: Pod) -> Amounts:
         try:
-            wanted = {**pod_requests(pod.spec), _POD: 1}
+            wanted = {**pod_requests(pod.spec), POD_COUNT: 1}
         except amounts.QuantityError:
-            wanted = {_POD: 1}  # no API server takes such a pod
+            wanted = {POD_COUNT: 1}  # no API server takes such a pod
         found = tuple(sorted(wanted.items()))
         if len(self._shapes) < SHAPES_MAX:
             return self._shapes.setdefault(found, found)
