@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from gatelift.webhooks import judge
+from gatelift.webhooks.review import Question
 from gatelift_agent.core.changes import allowances
 from gatelift_agent.core.refusing import policy as policies
 from gatelift_agent.core.reporting.missing_pods import MISSING_SECONDS
@@ -172,6 +174,21 @@ def labelled() -> Doc:
     document = a_pod().document()
     document["metadata"] |= {"uid": "u", "resourceVersion": "1", "labels": {LABEL: ""}}
     return document
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [(None, {LABEL: ""}, "ClaimedPod"), (None, {}, "Pod"), ({}, {LABEL: ""}, "Pod"), ({LABEL: ""}, {}, "ClaimedPod")],
+)
+def test_rm_4_the_webhook_asks_the_kind_of_what_was_there_before(
+    before: dict[str, str] | None, after: dict[str, str], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "SERVED", KINDS)
+    old, new = ({"metadata": {"labels": labels}} if labels is not None else {} for labels in (before, after))
+    asked = Question(uid="u", operation="", kind="Pod", namespace=NAMESPACE, new=new, old=old, groups=())
+    found = judge.kind_of(POD, asked)
+    assert found is not None
+    assert found.name == kind
 
 
 # --- what a registry refuses ------------------------------------------------------------------------------------------
