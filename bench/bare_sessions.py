@@ -33,12 +33,12 @@ class Granting:
 
     def handle(self, event: events.Event, _now: float) -> tuple[commands.Command, ...]:
         """Answer."""
-        if not isinstance(event, events.FrameArrived):
+        if not isinstance(event, events.AgentFrameArrived):
             return ()
         answers = tuple(answer for each in event.frame.control for answer in self._answers(each))
         if not answers:
             return ()
-        return (commands.SendFrame(stream_id=event.stream_id, frame=Frame(session=SESSION, control=answers)),)
+        return (commands.SendToAgent(stream_id=event.stream_id, frame=Frame(session=SESSION, control=answers)),)
 
     def next_deadline(self) -> float | None:
         """Wait for nothing."""

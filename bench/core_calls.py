@@ -88,7 +88,7 @@ def play(placements: int, meters: dict[str, Meter]) -> None:
         core.settings = dataclasses.replace(core.settings, debug_invariants=False)  # checks are for tests
     world.pass_seconds(CALM_SECONDS)
     install(manager.Machine, meters["manager"])
-    install(agent.Machine, meters["agent"])
+    install(agent.AgentMachine, meters["agent"])
     for number in range(placements):
         create = functools.partial(world.make_pod, f"p{number}", "travels", "1m", {RUN_SECONDS: "0.5"})
         world.time.after(number * EVERY_SECONDS, create)

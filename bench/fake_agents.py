@@ -18,10 +18,10 @@ import uvloop
 from bench.fake_worker import FakeWorker
 from gatelift_agent.adapters.identity_store import Identity
 from gatelift_agent.adapters.manager_client import ManagerClient
-from gatelift_agent.adapters.targets import Target
-from gatelift_agent.core.machine import Machine
+from gatelift_agent.adapters.targets import Endpoint
+from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.settings import AgentSettings, FlavorCapacity
+from gatelift_agent.core.values.settings import AgentSettings, NominalCapacity
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kube.process.clock import boottime
 from gatelift_kube.process.machine_loop import MachineLoop
@@ -60,21 +60,21 @@ class FakeAgent:
         async def known() -> Identity:
             return identity
 
-        machine = Machine(
+        machine = AgentMachine(
             AgentSettings(
                 instance=own.cluster,
-                capacity=(FlavorCapacity(flavor=plan.flavor, resource="cpu", nominal=plan.cpu_millis),),
+                capacity=(NominalCapacity(flavor=plan.flavor, resource="cpu", nominal=plan.cpu_millis),),
             )
         )
-        stream = ManagerClient(self._post, Target(address=plan.manager, server_name="localhost"), known)
+        stream = ManagerClient(self._post, Endpoint(address=plan.manager, server_name="localhost"), known)
         worker = FakeWorker(self._post, plan.namespace, plan.run_seconds)
         performer = Performer(api=worker, stream=stream, install=_keep_old)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-            machine, performer, tick=events.Ticked(), clock=boottime
+            machine, performer, tick=events.AgentTicked(), clock=boottime
         )
         supervisor.spawn(f"agent {own.cluster}", self._loop.run())
-        self._post(events.LeadershipGained(term=1, settle_seconds=0.0))
-        self._post(events.LeadershipExtended(valid_until=boottime() + LEAD_SECONDS))
+        self._post(events.AgentLeadershipGained(term=1, settle_seconds=0.0))
+        self._post(events.AgentLeadershipExtended(valid_until=boottime() + LEAD_SECONDS))
 
     def _post(self, event: events.Event) -> None:
         self._loop.post(event)

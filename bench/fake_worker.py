@@ -40,7 +40,7 @@ from gatelift_kube.values.resources import (
     Resource,
 )
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.seeding import RandomIdentities
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change, Stored
@@ -98,7 +98,7 @@ class FakeWorker:
     def _write(self, command: ApiWrite) -> None:
         try:
             stored = self._carry_out(command)
-        except ApiError as error:
+        except RequestRefusedError as error:
             failure = from_status(error.code, msgspec.json.encode(error.status()))
             text = f"{command.ref}: {error.message}"
             self._post(WriteFailed(write_id=command.write_id, error=write_error(failure), message=text))

@@ -28,7 +28,7 @@ from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef, 
 from gatelift_sandbox import applying
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import MANAGER_ACCOUNT, Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
+from gatelift_sandbox.provider import Cluster, NodeShape, Provider, ProviderSettings, load
 
 NAMESPACE = "bench"
 QUEUE = "bench"
@@ -163,7 +163,7 @@ async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
     """Make a fleet in a folder of its own, Gatelift installed but stopped; end and remove all of it at the end."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
-        settings = Settings(
+        settings = ProviderSettings(
             home=home / "state",
             kubeconfigs=home / "kubeconfigs",
             audit=audit,

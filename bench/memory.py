@@ -35,7 +35,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import POD, WORKLOAD, Resource
 from gatelift_sandbox import applying, children
-from gatelift_sandbox.installation import Daemon, Installation
+from gatelift_sandbox.installation import Installation, InstalledProcess
 from gatelift_sandbox.provider import Cluster
 from gatelift_wire.values.keys import PlacementKey
 
@@ -95,7 +95,7 @@ class Site:
         await self.installation.start_agent(self.cluster)
         await self.installation.stop()
 
-    async def _measured(self, daemon: Daemon) -> int:
+    async def _measured(self, daemon: InstalledProcess) -> int:
         if daemon.child is None:
             raise RuntimeError(f"{daemon.name} has no process")
         try:

@@ -16,7 +16,7 @@ from bench import without_webhooks
 from bench.fleet import free_port
 from gatelift_kube.api.client import Client
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
+from gatelift_sandbox.provider import Cluster, NodeShape, ProviderSettings, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,8 @@ async def one_cluster(
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
         provider = load(
-            provider_name, Settings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0))
+            provider_name,
+            ProviderSettings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0)),
         )
         stack.push_async_callback(provider.down)
         (cluster,) = await provider.up([name])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gatelift_sandbox.children import Child
-from gatelift_sandbox.state import State
+from gatelift_sandbox.state import SandboxState
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -74,7 +74,7 @@ def parse_cpu_ticks(stat: str) -> int:
 
 def children_of_cluster(home: Path, name: str) -> Mapping[str, Child]:
     """Return the processes of a cluster of the sandbox, by their part."""
-    entry = State(home).entry(name)
+    entry = SandboxState(home).entry(name)
     return entry.children if entry is not None else {}
 
 

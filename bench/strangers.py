@@ -93,7 +93,7 @@ async def serve(folder: Path) -> None:
 
     def perform(command: commands.Command) -> None:
         match command:
-            case commands.SendFrame():
+            case commands.SendToAgent():
                 sessions.send(command)
             case commands.AnswerEnrolment():
                 enrolment.answer(command)

@@ -443,7 +443,7 @@ FACTS: dict[type, StructFacts] = {
         ),
     ),
     ours.FlavorCapacity: bounded(ours.FlavorCapacity),
-    ours.ForeignRun: bounded(ours.ForeignRun),
+    ours.ForeignRunStatus: bounded(ours.ForeignRunStatus),
     ours.Predecessor: bounded(ours.Predecessor),
     ours.EnrolmentRequest: StructFacts(fields={"keyDigest": {"maxLength": 128}, "tokenDigest": {"maxLength": 128}}),
     ours.WorkerClusterStatus: bounded(

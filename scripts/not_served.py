@@ -11,20 +11,20 @@ from pathlib import Path
 
 from gatelift_kinds.shared import unserved
 from gatelift_kinds.shared.asked_for import shown
-from gatelift_kinds.shared.not_served import TABLE, Answer, Entry
+from gatelift_kinds.shared.not_served import TABLE, NotServedRow, Treatment
 
 PAGE = Path(__file__).parent.parent / "docs" / "not-served.md"
 BEGIN = "<!-- Made by scripts/not_served.py from gatelift_kinds.shared.not_served. Do not edit up to the end. -->"
 END = "<!-- The end of what is made. -->"
 TITLES = (
-    (Answer.REFUSED, "Hard constraints: refused"),
-    (Answer.WARNED, "Wishes: taken, with a warning"),
-    (Answer.LEFT, "Left as it is"),
+    (Treatment.REFUSED, "Hard constraints: refused"),
+    (Treatment.WARNED, "Wishes: taken, with a warning"),
+    (Treatment.LEFT, "Left as it is"),
 )
 SAID = {
-    Answer.REFUSED: "The object is not taken; the message is what stands here.",
-    Answer.WARNED: "The object is taken, and the API's warning, which `kubectl` shows, is what stands here.",
-    Answer.LEFT: "Nothing is said: controllers of Kueue write it for each other, or it means nothing by itself.",
+    Treatment.REFUSED: "The object is not taken; the message is what stands here.",
+    Treatment.WARNED: "The object is taken, and the API's warning, which `kubectl` shows, is what stands here.",
+    Treatment.LEFT: "Nothing is said: controllers of Kueue write it for each other, or it means nothing by itself.",
 }
 
 
@@ -39,7 +39,7 @@ def table() -> str:
     return "\n".join([*parts, "", END])
 
 
-def _rows(entries: Iterable[Entry]) -> Iterator[str]:
+def _rows(entries: Iterable[NotServedRow]) -> Iterator[str]:
     yield from ("| kind | where | asked for by | what is so |", "|---|---|---|---|")
     for entry in entries:
         values = " or ".join(f"`{str(value).lower() if value is True else value}`" for value in entry.values)

@@ -14,7 +14,7 @@ import pytest
 from gatelift_kube.deciding.errors import ApiError
 from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import children
-from gatelift_sandbox.installation import Daemon, Installation
+from gatelift_sandbox.installation import Installation, InstalledProcess
 from support.e2e.history import VERSIONS_MAX, WORKLOADS_MAX, History
 from support.e2e.keeper import Keeper, gave_up
 from support.e2e.tidy import tidy
@@ -102,12 +102,12 @@ async def test_a_manager_that_is_ended_is_gone_even_if_it_was_paused(tmp_path: P
     assert not installation.daemons, "nobody starts it again"
 
 
-def a_daemon(folder: Path, log: str) -> Daemon:
+def a_daemon(folder: Path, log: str) -> InstalledProcess:
     """Return a manager that has ended with these last words."""
     path = folder / "manager.log"
     path.write_text(log)
     ended = children.Child(pid=children.this_process().pid, started_ticks=-2)
-    return Daemon(name="manager", command=[], log=path, status="", child=ended)
+    return InstalledProcess(name="manager", command=[], log=path, status="", child=ended)
 
 
 class Untidy:

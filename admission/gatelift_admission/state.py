@@ -18,11 +18,11 @@ from gatelift_admission.charges.ledger import Ledger
 from gatelift_admission.charges.loans import Loans
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
-from gatelift_admission.entries.reading import Reader
+from gatelift_admission.entries.reading import WorkloadReader
 from gatelift_admission.flavors.assigner import Market, Pins
 from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.preemption.candidates import Scene
-from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
+from gatelift_admission.preemption.oracle import Foreign, Oracle, QueueRoom, preempts
 from gatelift_admission.preemption.patience import Patience
 from gatelift_admission.queues.models import (
     LocalModel,
@@ -34,7 +34,7 @@ from gatelift_admission.queues.models import (
 )
 from gatelift_admission.queues.stale import Stale, grows_old
 from gatelift_admission.quota import adrift
-from gatelift_admission.quota.tree import Node, NodeSpec, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode, TreeNodeSpec
 from gatelift_admission.values.model import Amounts, Cell, EngineSettings, Fault, Usage
 from gatelift_admission.waking.equals import PendingClass
 from gatelift_admission.waking.keeping import Kept
@@ -48,8 +48,8 @@ class Member(NamedTuple):
     """A ClusterQueue in the tree as it is built now."""
 
     queue: QueueModel
-    node: Node
-    room: Room
+    node: TreeNode
+    room: QueueRoom
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class State:
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
     members: dict[str, list[Member]] = field(default_factory=dict)
     """The queues of each tree, by root, as long as it stands; those in a cycle of cohorts are in none."""
-    rooms: dict[str, Room] = field(default_factory=dict)
+    rooms: dict[str, QueueRoom] = field(default_factory=dict)
     """Answers of `room`, as long as the tree stands."""
     closed: set[str] = field(default_factory=set)
     """ClusterQueues that do not admit; what they hold is not preempted either."""
@@ -117,11 +117,11 @@ class State:
     unreachable: set[str] = field(default_factory=set)
     """UIDs of workloads that cannot be stopped now: nobody asks them to leave."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
-    reader: Reader = field(init=False)
+    reader: WorkloadReader = field(init=False)
 
     def __post_init__(self) -> None:
         """Read workloads by the settings."""
-        self.reader = Reader(self.settings)
+        self.reader = WorkloadReader(self.settings)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -174,11 +174,11 @@ class State:
         self.stale.regroup([(entry, self._root_of(entry)) for entry in self.stale.noted()], self.now)
         return tree
 
-    def tree_specs(self) -> tuple[list[NodeSpec], list[NodeSpec]]:
+    def tree_specs(self) -> tuple[list[TreeNodeSpec], list[TreeNodeSpec]]:
         """Return the nodes of the tree as configured: queues and cohorts."""
         queues = [node_spec(queue.object) for queue in self.queues.values()]
         cohorts = [
-            NodeSpec(
+            TreeNodeSpec(
                 name=name,
                 parent=cohort.spec.parent_name,
                 quotas=readable_quotas(cohort.spec.resource_groups),
@@ -186,7 +186,7 @@ class State:
             )
             for name, cohort in self.cohorts.items()
         ]
-        cohorts += [NodeSpec(name=name) for name in self.debts.lenders() if name not in self.cohorts]
+        cohorts += [TreeNodeSpec(name=name) for name in self.debts.lenders() if name not in self.cohorts]
         return queues, cohorts
 
     def wake_queue(self, queue: QueueModel) -> None:
@@ -205,7 +205,7 @@ class State:
         """Return the nominal quota per cell of a ClusterQueue."""
         return {cell: quota.nominal for cell, quota in node_spec(queue).quotas.items()}
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> TreeNode:
         """Return the node of an existing queue; the tree must be up to date."""
         tree = self.ledger.tree
         if tree is None:
@@ -251,13 +251,13 @@ class State:
         """Note that something happened to a tree from outside."""
         self.outside[root] = self.outside.get(root, 0) + 1
 
-    def room(self, queue: QueueModel) -> Room:
+    def room(self, queue: QueueModel) -> QueueRoom:
         """Return what a queue has and might get; the tree must be up to date."""
         return self.rooms[queue.name]
 
-    def _room(self, tree: Tree, queue: QueueModel) -> Room:
+    def _room(self, tree: Tree, queue: QueueModel) -> QueueRoom:
         policy, fair = queue.spec.preemption, bool(self.settings.fair_sharing)
-        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy), fair)
+        return QueueRoom(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy), fair)
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""

@@ -165,7 +165,7 @@ def inactive(kind: str, name: str) -> str:
 def ends_when_queued(said: tuple[str, str] | None, kept_out: tuple[tuple[str, str], ...]) -> bool:
     """Return whether a text gives a reason not to be in a queue: one that is over for what is in one.
 
-    `kept_out`: reasons of the caller's own, as in `Settings`.
+    `kept_out`: reasons of the caller's own, as in `EngineSettings`.
     """
     if said is None:
         return False

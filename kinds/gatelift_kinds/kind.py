@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from gatelift_kinds.shared.hooks import Hook
-from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import NO_CORRECTION, Correction, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
@@ -375,7 +375,7 @@ class Reviewed(Protocol):
         """Return what is wrong with a new object, after defaulting."""
         return Verdict()
 
-    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[HeldChange, ...]:
         """Return what is changed of an object that is held back, and taken no notice of by a run that has begun."""
         return ()
 

@@ -23,10 +23,10 @@ from gatelift.adapters import agents_server, enrol_server, multikueue_clusters
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
-from gatelift.adapters.kubernetes import Identity, ManagementApi
+from gatelift.adapters.kubernetes import ManagementApi, WriterNames
 from gatelift.adapters.kueue_beside import StartRefusedError, refuse_beside_kueue
 from gatelift.adapters.local_stream import LocalStream
-from gatelift.adapters.metrics import Metrics
+from gatelift.adapters.metrics import ManagerMetrics
 from gatelift.adapters.standing import mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
@@ -106,7 +106,7 @@ class _Process:
         self._config = config
         self._client = client
         self._log = structlog.get_logger("gatelift")
-        self._metrics = Metrics(local_queues=config.metrics.local_queue_metrics.enable)
+        self._metrics = ManagerMetrics(local_queues=config.metrics.local_queue_metrics.enable)
         self._access = MetricsAccess(client) if config.gatelift.metrics_authentication else None
         self._instance = f"{os.environ.get('POD_NAME', 'manager')}-{uuid.uuid4().hex[:8]}"
         self._machine = new_machine(config, origin, self._instance)
@@ -114,7 +114,7 @@ class _Process:
             self._machine, self._perform, tick=events.Ticked(), observe=self._handled
         )
         self._limits = _budget(config)
-        identity = Identity(controller="gatelift.dev/manager", instance=self._instance)
+        identity = WriterNames(controller="gatelift.dev/manager", instance=self._instance)
         self._api = ManagementApi(client, self._loop.post, self._limits, identity, self._leads)
         names = config.gatelift.certificates.server_names
         self._authority = AuthorityStore(client, config.namespace, names, _utc_now, told=introduction.of(config).data())
@@ -226,10 +226,10 @@ class _Process:
         match command:
             case Create() | Patch() | Delete() | EmitEvent():
                 self._api.write(command)
-            case commands.SendFrame():
+            case commands.SendToAgent():
                 if not self._local.send(command):
                     self._agents.send(command)
-            case commands.CloseStream():
+            case commands.CloseAgentStream():
                 if not self._local.close(command):
                     self._agents.close(command)
             case commands.Read() | commands.ReadAll() | commands.ListOutOfSight():

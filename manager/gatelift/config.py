@@ -178,7 +178,7 @@ METRICS_OFF = ("", "0")
 """Values of `metrics.bindAddress` that mean no port of its own, as in Kueue."""
 
 
-class Metrics(Section):
+class MetricsSection(Section):
     """Where metrics are served besides the health port, and which."""
 
     bind_address: str = ":8080"
@@ -262,7 +262,7 @@ class WaitForPodsReady(Section):
     requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
 
 
-class FairSharing(Section):
+class FairSharingSection(Section):
     """Fair sharing between ClusterQueues."""
 
     enable: bool | None = None
@@ -374,14 +374,14 @@ class Configuration(Section):
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
     client_connection: ClientConnection = ClientConnection()
-    metrics: Metrics = Metrics()
+    metrics: MetricsSection = MetricsSection()
     health: Health = Health()
     webhook: Webhook = Webhook()
     leader_election: LeaderElection = LeaderElection()
     internal_cert_management: dict[str, Any] | None = None
     controller: dict[str, Any] | None = None
     wait_for_pods_ready: WaitForPodsReady | None = None
-    fair_sharing: FairSharing | None = None
+    fair_sharing: FairSharingSection | None = None
     admission_fair_sharing: dict[str, Any] | None = None
     object_retention_policies: ObjectRetentionPolicies = ObjectRetentionPolicies()
     multi_kueue: MultiKueue = MultiKueue()

@@ -26,7 +26,7 @@ class Dispatch(Section):
     hold_seconds: Seconds = Field(default=30.0, ge=5, le=3600)
 
 
-class Admission(Section):
+class WakingSettings(Section):
     """How the admission engine looks again at what waits (decision 12)."""
 
     wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
@@ -118,7 +118,7 @@ class Gatelift(EnvironmentSettings):
             raise ValueError(f"{value!r} is listened on for sessions; write another port")
         return address(value, host_needed=advertised)
 
-    admission: Admission = Admission()
+    admission: WakingSettings = WakingSettings()
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
     certificates: Certificates = Certificates()

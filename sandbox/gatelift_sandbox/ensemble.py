@@ -19,8 +19,8 @@ from gatelift.cli.manifests import deploy_folder
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, Provider, Settings, default_home, load
-from gatelift_sandbox.state import State
+from gatelift_sandbox.provider import Cluster, Provider, ProviderSettings, default_home, load
+from gatelift_sandbox.state import SandboxState
 
 MANAGEMENT = "management"
 WORKERS_MAX = 5
@@ -41,7 +41,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EnsemblePlan:
     """What is to be raised. `detached`: it outlives this process and ends by `end`."""
 
     provider: str
@@ -67,7 +67,7 @@ class Plan:
 class Ensemble:
     """What was raised."""
 
-    plan: Plan
+    plan: EnsemblePlan
     provider: Provider
     installation: Installation
 
@@ -103,11 +103,11 @@ def folder_of(home: Path) -> Path:
     return home / "installation"
 
 
-async def up(plan: Plan) -> Ensemble:
+async def up(plan: EnsemblePlan) -> Ensemble:
     """Raise everything and wait until all workers are connected. SandboxError or KubeError: nothing is left running."""
     if not 1 <= plan.workers <= WORKERS_MAX:
         raise SandboxError(f"workers: {plan.workers} is not from 1 to {WORKERS_MAX}")
-    settings = Settings(home=plan.home, kubeconfigs=plan.kubeconfigs, detached=plan.detached, say=plan.say)
+    settings = ProviderSettings(home=plan.home, kubeconfigs=plan.kubeconfigs, detached=plan.detached, say=plan.say)
     provider = load(plan.provider, settings)
     management, *workers = await provider.up([MANAGEMENT, *plan.worker_names])
     shutil.rmtree(plan.folder, ignore_errors=True)  # identities of an earlier CA would be refused
@@ -141,7 +141,7 @@ async def _install(raised: Ensemble) -> None:
     await installation.wait_connected(*raised.plan.worker_names)
 
 
-def queues(plan: Plan) -> list[dict[str, Any]]:
+def queues(plan: EnsemblePlan) -> list[dict[str, Any]]:
     """Return the sample queues, dispatching to the plan's workers, with room for as many of its pods as they say."""
     documents = applying.documents((deploy_folder() / QUEUES).read_text(encoding="utf-8"))
     for document in documents:
@@ -167,7 +167,7 @@ def _capacity(pod_millicores: int) -> list[dict[str, str]]:
 
 def is_up(home: Path) -> bool:
     """Return whether anything of ours is written down under this home."""
-    return (folder_of(home) / DAEMONS).exists() or bool(State(home).entries())
+    return (folder_of(home) / DAEMONS).exists() or bool(SandboxState(home).entries())
 
 
 async def end(home: Path, kubeconfigs: Path, say: Callable[[str], None]) -> list[str]:
@@ -179,8 +179,8 @@ async def end(home: Path, kubeconfigs: Path, say: Callable[[str], None]) -> list
         await asyncio.gather(*(children.stop(each) for each in standing.daemons.values()))
         path.unlink(missing_ok=True)
     ended: list[str] = []
-    for name in sorted({entry.provider for entry in State(home).entries()}):
-        provider = load(name, Settings(home=home, kubeconfigs=kubeconfigs, say=say))
+    for name in sorted({entry.provider for entry in SandboxState(home).entries()}):
+        provider = load(name, ProviderSettings(home=home, kubeconfigs=kubeconfigs, say=say))
         say(f"ending the clusters of provider {name}")
         ended += await provider.down()
     return ended

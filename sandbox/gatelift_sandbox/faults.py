@@ -1,6 +1,6 @@
 """Failures on request: which requests to an embedded API server shall fail, how, and how often. Pure.
 
-A `Fault` names requests by verb, kind, namespace, name (empty: any) and what happens to the next `count` of them.
+A `PlannedFault` names requests by verb, kind, namespace, name (empty: any) and what the next `count` of them get.
 Tests add faults to `FaultPlan` directly or over `/sandbox/faults`; the server asks `take` before it serves a request.
 """
 
@@ -38,7 +38,7 @@ REASONS = {
 """The codes that may be asked for, with the reason in the answer."""
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PlannedFault(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One failure to come. `verb` is RBAC's; `resource` is the plural, with a subresource as `pods/status`."""
 
     action: FaultAction
@@ -71,11 +71,11 @@ class FaultPlan:
     """The failures to come, in the order in which they were asked for. The first that fits a request is used up."""
 
     def __init__(self) -> None:
-        self._left: list[tuple[Fault, int]] = []
+        self._left: list[tuple[PlannedFault, int]] = []
         self.used = 0
         """How many requests were hit so far."""
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: PlannedFault) -> None:
         """Ask for a failure; ValueError where it makes no sense or too many wait."""
         if problem := fault.problem():
             raise ValueError(problem)
@@ -87,11 +87,11 @@ class FaultPlan:
         """Let everything succeed from now on."""
         self._left.clear()
 
-    def waiting(self) -> list[Fault]:
+    def waiting(self) -> list[PlannedFault]:
         """Return what is still to come, each with the count that is left."""
         return [msgspec.structs.replace(fault, count=left) for fault, left in self._left]
 
-    def take(self, verb: str, resource: str, namespace: str, name: str) -> Fault | None:
+    def take(self, verb: str, resource: str, namespace: str, name: str) -> PlannedFault | None:
         """Return the failure that hits this request, if any, and count it as used."""
         for index, (fault, left) in enumerate(self._left):
             if fault.fits(verb, resource, namespace, name):

@@ -21,7 +21,7 @@ import aiohttp
 import yaml
 from tenacity import stop_never
 
-from gatelift.cli.manifests import ACCEPTING, MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift.cli.manifests import ACCEPTING, MANAGEMENT, WORKER, InstallPart, agent_binding, load_manifests
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.deciding.errors import AlreadyExistsError, KubeError, NotFoundError
@@ -51,7 +51,7 @@ METRICS_BESIDE_HEALTH = {"bindAddress": "0"}
 
 
 @dataclass(slots=True, kw_only=True)
-class Daemon:
+class InstalledProcess:
     """One process of an installation."""
 
     name: str
@@ -80,7 +80,7 @@ class Installation:
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     detached: bool = False
     say: Callable[[str], None] = lambda _text: None
-    daemons: dict[str, Daemon] = field(default_factory=dict)
+    daemons: dict[str, InstalledProcess] = field(default_factory=dict)
     proxies: dict[str, Proxy] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
     _sessions: dict[str, int] = field(default_factory=dict)  # of each worker when its agent or a manager was started
@@ -97,7 +97,7 @@ class Installation:
         self.say(f"{self.management.name}: CRDs, access, policies")
         async with await self.admin(self.management) as client:
             await applying.apply(client, self._crds())
-            await applying.apply(client, load_manifests(*(part for part in MANAGEMENT if part is not Part.CRDS)))
+            await applying.apply(client, load_manifests(*(part for part in MANAGEMENT if part is not InstallPart.CRDS)))
             for namespace in self.namespaces:
                 await applying.apply(client, [_namespace(namespace)])
             await _free_lease(client, MANAGER_ACCOUNT)
@@ -115,7 +115,7 @@ class Installation:
             await self._identity(client, cluster, AGENT_ACCOUNT)
 
     def _crds(self) -> list[dict[str, Any]]:
-        ours = load_manifests(Part.CRDS)
+        ours = load_manifests(InstallPart.CRDS)
         if self.crds is None:
             return ours
         kueue = [each for each in applying.folder(self.crds) if each["kind"] == "CustomResourceDefinition"]
@@ -148,7 +148,7 @@ class Installation:
 
     # --- daemons ---------------------------------------------------------------------------------------------------
 
-    async def start_webhooks(self) -> Daemon:
+    async def start_webhooks(self) -> InstalledProcess:
         """Start the webhooks daemon and wait until it serves and the API server knows of it."""
         port, host = self._port("webhooks"), self.management.host_address
         settings = {"webhook": {"port": port, "host": host}, "health": self._health("webhooks")}
@@ -156,7 +156,7 @@ class Installation:
         url = f"https://{host}:{port}"
         return await self._start("webhooks", self.management, "gatelift-webhooks", "webhooks", config, "--url", url)
 
-    async def start_manager(self, name: str = MANAGER) -> Daemon:
+    async def start_manager(self, name: str = MANAGER) -> InstalledProcess:
         """Start a manager and wait until it is ready (leader or standby). Another than the first has its own token."""
         listen = {
             "listen": f"127.0.0.1:{self._port(name + '-agents')}",
@@ -175,7 +175,7 @@ class Installation:
             proxy.retarget("127.0.0.1", self._port(name + "-agents"))
         return daemon
 
-    async def start_agent(self, cluster: Cluster, manager: str = MANAGER) -> Daemon:
+    async def start_agent(self, cluster: Cluster, manager: str = MANAGER) -> InstalledProcess:
         """Start a worker's agent; a first start enrols it: token, approval, certificate."""
         name = f"agent-{cluster.name}"
         folder = self.folder / name
@@ -215,16 +215,16 @@ class Installation:
 
                 await self._until(connected, CONNECT_SECONDS, f"{name} connects")
 
-    def kill(self, daemon: Daemon) -> None:
+    def kill(self, daemon: InstalledProcess) -> None:
         """End a daemon as a crash does (SIGKILL)."""
         self.signal(daemon, signal.SIGKILL)
 
-    def signal(self, daemon: Daemon, number: signal.Signals) -> None:
+    def signal(self, daemon: InstalledProcess, number: signal.Signals) -> None:
         """Send a signal to a daemon, if it runs."""
         if daemon.child is not None:
             children.signal_child(daemon.child, number)
 
-    async def restart(self, daemon: Daemon, *, if_: Callable[[], bool] = lambda: True) -> None:
+    async def restart(self, daemon: InstalledProcess, *, if_: Callable[[], bool] = lambda: True) -> None:
         """Start a daemon again, as it was started; what still runs of it is ended. One restart at a time.
 
         `if_` is asked when its turn has come: meanwhile somebody else may have restarted it.
@@ -289,7 +289,7 @@ class Installation:
     async def _token(self, cluster: str) -> str:
         return (await self.verb("cluster", "add", cluster, "--token-only")).strip()
 
-    async def _approve(self, cluster: str, daemon: Daemon) -> None:
+    async def _approve(self, cluster: str, daemon: InstalledProcess) -> None:
         """Approve the agent's key once it has asked; a cluster that is approved already is left alone."""
 
         async def approved() -> bool:
@@ -307,7 +307,7 @@ class Installation:
 
         await self._until(approved, ENROL_SECONDS, f"{cluster} asks for its certificate")
 
-    def _cut_off_by(self, daemon: Daemon) -> list[str]:
+    def _cut_off_by(self, daemon: InstalledProcess) -> list[str]:
         """Return the workers whose sessions end with a daemon: an agent's own, all with a manager."""
         agents = {f"agent-{worker.name}": worker.name for worker in self.workers}
         if daemon.name in agents:
@@ -344,26 +344,30 @@ class Installation:
             await proxy.start()
         return proxy.port
 
-    async def _start(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path, *options: str) -> Daemon:
+    async def _start(
+        self, name: str, cluster: Cluster, holder: str, verb: str, config: Path, *options: str
+    ) -> InstalledProcess:
         daemon = self._new_daemon(name, cluster, holder, verb, config)
         daemon.command += options
         self._launch(daemon)
         await self._wait_ready(daemon)
         return daemon
 
-    def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> Daemon:
+    def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> InstalledProcess:
         kubeconfig = str(self.kubeconfig(cluster, holder))
         command = [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", kubeconfig, verb, "--config", str(config)]
-        daemon = Daemon(name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name))
+        daemon = InstalledProcess(
+            name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name)
+        )
         self.daemons[name] = daemon
         return daemon
 
-    def _launch(self, daemon: Daemon) -> None:
+    def _launch(self, daemon: InstalledProcess) -> None:
         self.say(f"starting {daemon.name}")
         environment = {key: value for key, value in os.environ.items() if not key.startswith("GATELIFT_")}
         daemon.child = children.start(daemon.command, log=daemon.log, detached=self.detached, environment=environment)
 
-    async def _wait_ready(self, daemon: Daemon) -> None:
+    async def _wait_ready(self, daemon: InstalledProcess) -> None:
         async def ready() -> bool:
             if not daemon.alive:
                 raise SandboxError(f"{daemon.name} ended: {children.log_tail(daemon.log)}")

@@ -21,8 +21,8 @@ import yaml
 from gatelift_sandbox import children, pki, starting
 from gatelift_sandbox.errors import UnknownClusterError, UnsupportedError
 from gatelift_sandbox.k3s_engine import DockerEngine, Started
-from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
-from gatelift_sandbox.state import Entry, State
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, ProviderSettings
+from gatelift_sandbox.state import ClusterEntry, SandboxState
 
 DEFAULT_IMAGE = "rancher/k3s:v1.33.4-k3s1"
 """A named version, since `latest` is another one tomorrow."""
@@ -38,7 +38,7 @@ CAPABILITIES = Capabilities(
 )
 
 
-class Engine(Protocol):
+class ContainerEngine(Protocol):
     """What is used of a container engine (`DockerEngine`). Blocking; raises SandboxError only."""
 
     def start(self, image: str, *, detached: bool) -> Started:
@@ -67,9 +67,9 @@ class K3sProvider:
 
     name = "k3s"
 
-    def __init__(self, settings: Settings, connect: Callable[[], Engine] = DockerEngine) -> None:
+    def __init__(self, settings: ProviderSettings, connect: Callable[[], ContainerEngine] = DockerEngine) -> None:
         self._settings = settings
-        self._state = State(settings.home)
+        self._state = SandboxState(settings.home)
         self._connect = connect
         self._image = os.environ.get("GATELIFT_K3S_IMAGE") or DEFAULT_IMAGE
 
@@ -113,7 +113,7 @@ class K3sProvider:
         engine = await asyncio.to_thread(self._connect)
         await asyncio.to_thread(engine.pause, entry.facts["container"], paused=action is ApiServerAction.PAUSE)
 
-    async def _up(self, engine: Engine, name: str) -> Cluster:
+    async def _up(self, engine: ContainerEngine, name: str) -> Cluster:
         started = time.monotonic()
         self._state.claim(name)
         kubeconfig = (self._settings.kubeconfigs / f"{name}.yaml").resolve()
@@ -131,8 +131,8 @@ class K3sProvider:
         self._settings.say(f"{name}: ready after {time.monotonic() - started:.1f} s at {server}")
         return entry.cluster()
 
-    def _new_entry(self, name: str, kubeconfig: Path) -> Entry:
-        return Entry(
+    def _new_entry(self, name: str, kubeconfig: Path) -> ClusterEntry:
+        return ClusterEntry(
             name=name,
             provider=self.name,
             kubeconfig=str(kubeconfig),
@@ -143,7 +143,7 @@ class K3sProvider:
             detached=self._settings.detached,
         )
 
-    async def _end(self, engine: Engine, entry: Entry) -> None:
+    async def _end(self, engine: ContainerEngine, entry: ClusterEntry) -> None:
         if "container" in entry.facts:
             await asyncio.to_thread(engine.remove, entry.facts["container"])
         await asyncio.to_thread(self._state.remove, entry.name)

@@ -26,8 +26,8 @@ from gatelift_sandbox import children, starting
 from gatelift_sandbox.commands import require, run
 from gatelift_sandbox.errors import MissingToolError, SandboxError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
-from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
-from gatelift_sandbox.state import Entry, State
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, ProviderSettings
+from gatelift_sandbox.state import ClusterEntry, SandboxState
 
 CREATE_SECONDS_MAX = 480.0
 """8 s with a node image at hand, 10 s when two start at once; the rest is for a first pull of the image."""
@@ -67,9 +67,9 @@ class KindProvider:
 
     name = "kind"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ProviderSettings) -> None:
         self._settings = settings
-        self._state = State(settings.home)
+        self._state = SandboxState(settings.home)
 
     async def up(self, names: Sequence[str]) -> list[Cluster]:
         """Start clusters at the same time; all are ready or none is left."""
@@ -115,7 +115,7 @@ class KindProvider:
                 await self._in_node(entry, "pkill -CONT -x kube-apiserver")
                 await self._ready(entry)
 
-    def _known(self, name: str) -> Entry:
+    def _known(self, name: str) -> ClusterEntry:
         entry = self._state.entry(name)
         if entry is None or entry.provider != self.name:
             raise UnknownClusterError(f"no cluster {name} of provider {self.name} in {self._state.clusters}")
@@ -144,8 +144,8 @@ class KindProvider:
         self._settings.say(f"{name}: ready after {time.monotonic() - started:.1f} s at {entry.server}")
         return entry.cluster()
 
-    def _new_entry(self, name: str, kind_name: str, kubeconfig: Path) -> Entry:
-        return Entry(
+    def _new_entry(self, name: str, kind_name: str, kubeconfig: Path) -> ClusterEntry:
+        return ClusterEntry(
             name=name,
             provider=self.name,
             kubeconfig=str(kubeconfig),
@@ -157,14 +157,14 @@ class KindProvider:
             facts={"kind": kind_name},
         )
 
-    async def _ready(self, entry: Entry) -> None:
+    async def _ready(self, entry: ClusterEntry) -> None:
         async with Probe(Path(entry.kubeconfig)) as probe:
             await probe.wait("/readyz", lambda said: said == "ok", READY_SECONDS_MAX, lambda: "")
 
-    async def _in_node(self, entry: Entry, script: str) -> None:
+    async def _in_node(self, entry: ClusterEntry, script: str) -> None:
         await run(["docker", "exec", _node(entry), "sh", "-c", script], COMMAND_SECONDS_MAX, SandboxError)
 
-    async def _end(self, entry: Entry) -> None:
+    async def _end(self, entry: ClusterEntry) -> None:
         command = ["kind", "delete", "cluster", "--name", entry.facts["kind"]]
         # The reaper of a killed owner may be at it this moment; to delete what is gone succeeds.
         deleting = AsyncRetrying(
@@ -201,7 +201,7 @@ def _create(kind_name: str, kubeconfig: Path) -> list[str]:
     return command
 
 
-def _node(entry: Entry) -> str:
+def _node(entry: ClusterEntry) -> str:
     return f"{entry.facts['kind']}-control-plane"
 
 

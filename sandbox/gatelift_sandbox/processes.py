@@ -16,8 +16,8 @@ from gatelift_sandbox import build, children, control_plane, pki, ports, startin
 from gatelift_sandbox.control_plane import API_SERVER, ETCD, KUBELET, START_ORDER, Layout, Ports
 from gatelift_sandbox.errors import StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
-from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
-from gatelift_sandbox.state import Entry, State
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, ProviderSettings
+from gatelift_sandbox.state import ClusterEntry, SandboxState
 
 READY_SECONDS_MAX = 240.0
 """A cluster is up in about 4 s alone on two cores, in 12 s when five start at once on a busy machine."""
@@ -43,9 +43,9 @@ class LocalProvider:
 
     name = "local"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ProviderSettings) -> None:
         self._settings = settings
-        self._state = State(settings.home)
+        self._state = SandboxState(settings.home)
 
     async def up(self, names: Sequence[str]) -> list[Cluster]:
         """Start clusters at the same time; all are ready or none is left."""
@@ -117,7 +117,7 @@ class LocalProvider:
         """Return the resident memory of each process of a cluster."""
         return {process: children.rss_bytes(child) for process, child in self._entry(name).children.items()}
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> ClusterEntry:
         entry = self._state.entry(name)
         if entry is None or entry.provider != self.name:
             raise UnknownClusterError(f"no cluster {name} of provider {self.name} in {self._state.clusters}")
@@ -152,8 +152,8 @@ class LocalProvider:
         self._settings.say(f"{name}: ready after {time.monotonic() - started:.1f} s at {layout.server}")
         return entry.cluster()
 
-    def _new_entry(self, layout: Layout, binaries: build.Binaries) -> Entry:
-        return Entry(
+    def _new_entry(self, layout: Layout, binaries: build.Binaries) -> ClusterEntry:
+        return ClusterEntry(
             name=layout.name,
             provider=self.name,
             kubeconfig=str((self._settings.kubeconfigs / f"{layout.name}.yaml").resolve()),
@@ -173,7 +173,7 @@ class LocalProvider:
             },
         )
 
-    def _start(self, entry: Entry, process: str, binaries: build.Binaries) -> Entry:
+    def _start(self, entry: ClusterEntry, process: str, binaries: build.Binaries) -> ClusterEntry:
         layout = _layout(entry)
         command = control_plane.command(process, layout, binaries, self._settings.nodes)
         child = children.start(command, log=layout.log(process), detached=entry.detached)
@@ -187,7 +187,7 @@ class LocalProvider:
             watched = dict(zip(names, needed, strict=True))
             await probe.wait("/readyz", lambda said: said == "ok", READY_SECONDS_MAX, lambda: _ended(layout, watched))
 
-    async def _usable(self, entry: Entry) -> None:
+    async def _usable(self, entry: ClusterEntry) -> None:
         layout = _layout(entry)
         count = self._settings.nodes.count
         await starting.usable(
@@ -199,7 +199,7 @@ class LocalProvider:
         for entry in self._state.left_over(self.name):
             await self._end(entry)
 
-    async def _end(self, entry: Entry) -> None:
+    async def _end(self, entry: ClusterEntry) -> None:
         # in this order nobody waits for a server that has ended, and etcd closes its files last
         for process in reversed(START_ORDER):
             if process in entry.children:
@@ -215,7 +215,7 @@ def _ended(layout: Layout, watched: dict[str, children.Child]) -> str:
     return ""
 
 
-def _layout(entry: Entry) -> Layout:
+def _layout(entry: ClusterEntry) -> Layout:
     facts = entry.facts
     ports = Ports(etcd=int(facts["etcd"]), etcd_peer=int(facts["etcd_peer"]), api=int(facts["api"]))
     return Layout(name=entry.name, folder=Path(facts["folder"]), ports=ports, audit=bool(facts["audit"]))

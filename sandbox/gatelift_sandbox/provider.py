@@ -79,7 +79,7 @@ class ApiServerAction(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ProviderSettings:
     """What all providers are told.
 
     `detached`: the clusters outlive this process and end by `down` (of any process). Otherwise they end with it, even
@@ -116,11 +116,11 @@ class Provider(Protocol):
         ...
 
 
-def load(name: str, settings: Settings | None = None) -> Provider:
+def load(name: str, settings: ProviderSettings | None = None) -> Provider:
     """Return the provider of this name; SandboxError names the choices if there is none."""
     place = PROVIDERS.get(name)
     if place is None:
         raise SandboxError(f"provider {name!r} is unknown: choose one of {', '.join(PROVIDERS)}")
     module, _, attribute = place.partition(":")
-    provider: Provider = getattr(importlib.import_module(module), attribute)(settings or Settings())
+    provider: Provider = getattr(importlib.import_module(module), attribute)(settings or ProviderSettings())
     return provider

@@ -19,7 +19,7 @@ WORKLOAD_UID_LABEL = "gatelift.dev/workload-uid"
 EPOCH_LABEL = "gatelift.dev/epoch"
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run of the containers of one pod. `stopped` None: as far as is known they still run."""
 
     cluster: str
@@ -38,8 +38,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Overlap:
     """Two pods of different placements of one workload that ran at the same time, and for how long (inf: still)."""
 
-    first: Record
-    second: Record
+    first: RunRecord
+    second: RunRecord
     seconds: float
 
     def __str__(self) -> str:
@@ -47,15 +47,15 @@ class Overlap:
         return f"workload {self.first.workload_uid}: {one} and {two} ran together for {self.seconds:.3f} s"
 
 
-_LINE = msgspec.json.Decoder(Record)
+_LINE = msgspec.json.Decoder(RunRecord)
 
 
-def encode(record: Record) -> bytes:
+def encode(record: RunRecord) -> bytes:
     """Return the record as one line."""
     return msgspec.json.encode(record) + b"\n"
 
 
-def parse(text: bytes) -> list[Record]:
+def parse(text: bytes) -> list[RunRecord]:
     """Read lines; ValueError names the first that is none. A last line cut short (a killed writer) is left out."""
     found = []
     lines = text.split(b"\n")
@@ -67,17 +67,17 @@ def parse(text: bytes) -> list[Record]:
     return found
 
 
-def read(*paths: Path) -> list[Record]:
+def read(*paths: Path) -> list[RunRecord]:
     """Read record files; one that is not there yet holds nothing."""
     return [record for path in paths if path.exists() for record in parse(path.read_bytes())]
 
 
-def runs(records: Iterable[Record]) -> list[Record]:
+def runs(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Join the lines of each pod into one run: from its first start to its last stop, in order of start.
 
     A pod whose containers restart, or whose kubelet was restarted, has several lines; in between it counts as running.
     """
-    by_pod: dict[tuple[str, str], Record] = {}
+    by_pod: dict[tuple[str, str], RunRecord] = {}
     for record in records:
         key = (record.cluster, record.pod_uid)
         known = by_pod.get(key)
@@ -86,13 +86,13 @@ def runs(records: Iterable[Record]) -> list[Record]:
     return sorted(by_pod.values(), key=lambda record: record.started)
 
 
-def overlaps(records: Iterable[Record]) -> list[Overlap]:
+def overlaps(records: Iterable[RunRecord]) -> list[Overlap]:
     """Return each pair of pods of one workload that ran at the same time in two placements.
 
     A placement is (workload, epoch, cluster), so the same epoch in two clusters counts too. Pods without a workload UID
     are nobody's. One that stops in the very moment in which the other starts does not overlap it.
     """
-    by_workload: dict[str, list[Record]] = defaultdict(list)
+    by_workload: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs(records):
         if run.workload_uid:
             by_workload[run.workload_uid].append(run)
@@ -103,9 +103,9 @@ def overlaps(records: Iterable[Record]) -> list[Overlap]:
     return found
 
 
-def _overlaps_of_one(members: list[Record]) -> list[Overlap]:
+def _overlaps_of_one(members: list[RunRecord]) -> list[Overlap]:
     found = []
-    active: list[Record] = []
+    active: list[RunRecord] = []
     for later in members:  # in order of start
         active = [run for run in active if _end(run) > later.started]
         found += [
@@ -117,5 +117,5 @@ def _overlaps_of_one(members: list[Record]) -> list[Overlap]:
     return found
 
 
-def _end(run: Record) -> float:
+def _end(run: RunRecord) -> float:
     return inf if run.stopped is None else run.stopped

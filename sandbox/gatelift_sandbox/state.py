@@ -22,7 +22,7 @@ CLAIM_SECONDS_MAX = 60.0
 folder older than this is a crash's."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What is written down of one cluster. `starter` is the process that made it; unless `detached` it ends with it."""
 
     name: str
@@ -60,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class State:
+class SandboxState:
     """Reads and writes entries under one home."""
 
     def __init__(self, home: Path) -> None:
@@ -82,7 +82,7 @@ class State:
             raise AlreadyThereError(f"cluster {name} of {whose} is there already: `gatelift down` ends it") from None
         return folder
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: ClusterEntry) -> None:
         """Write an entry, whole or not at all, readable by its owner only. Its folder was claimed."""
         folder = self.folder(entry.name)
         scratch = folder / (RECORD + ".new")
@@ -90,23 +90,23 @@ class State:
         scratch.write_bytes(msgspec.json.format(msgspec.json.encode(entry)))
         scratch.replace(folder / RECORD)
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> ClusterEntry | None:
         """Return the entry of a cluster, or None."""
         try:
-            return msgspec.json.decode((self.folder(name) / RECORD).read_bytes(), type=Entry)
+            return msgspec.json.decode((self.folder(name) / RECORD).read_bytes(), type=ClusterEntry)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as failure:
             raise SandboxError(f"{self.folder(name) / RECORD} is damaged ({failure}): delete the folder") from None
 
-    def entries(self, provider: str | None = None) -> list[Entry]:
+    def entries(self, provider: str | None = None) -> list[ClusterEntry]:
         """Return all entries (of one provider), by name."""
         if not self.clusters.is_dir():
             return []
         found = [self.entry(folder.name) for folder in sorted(self.clusters.iterdir())]
         return [entry for entry in found if entry is not None and provider in (None, entry.provider)]
 
-    def left_over(self, provider: str) -> list[Entry]:
+    def left_over(self, provider: str) -> list[ClusterEntry]:
         """Return what crashes have left. Claimed folders that never got an entry are removed."""
         for folder in self.clusters.iterdir() if self.clusters.is_dir() else ():
             wall = time.time()  # noqa: TID251 (to be compared with a file's time)

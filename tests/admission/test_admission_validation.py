@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_admission.feed.validation import (
-    FieldError,
+    InvalidField,
     cluster_queue_errors,
     cohort_errors,
     local_queue_errors,
@@ -40,7 +40,7 @@ from gatelift_kube.objects.meta import Condition, ObjectMeta
 from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 
 
-def fields(errors: list[FieldError]) -> list[str]:
+def fields(errors: list[InvalidField]) -> list[str]:
     return [error.field for error in errors]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission.flavors.assigner import Assignment
-from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
+from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
 from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.values.model import Cell
 
@@ -14,10 +14,10 @@ def lowered(used: int, lending: int | None = None) -> Tree:
     """Return a tree in which queue `a` uses `used` and may use 7 since its limit was lowered."""
     quota = Quota(nominal=2, borrowing=5, lending=lending)
     tree = Tree(
-        [NodeSpec(name="a", parent="team", quotas={CPU: quota})],
+        [TreeNodeSpec(name="a", parent="team", quotas={CPU: quota})],
         [
-            NodeSpec(name="team", parent="org", quotas={CPU: Quota(nominal=3, borrowing=None, lending=1)}),
-            NodeSpec(name="org", parent="", quotas={CPU: Quota(nominal=20, borrowing=None, lending=None)}),
+            TreeNodeSpec(name="team", parent="org", quotas={CPU: Quota(nominal=3, borrowing=None, lending=1)}),
+            TreeNodeSpec(name="org", parent="", quotas={CPU: Quota(nominal=20, borrowing=None, lending=None)}),
         ],
     )
     tree.add_usage(tree.queues["a"], {CPU: used})

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gatelift_admission.charges.debts import CHARGED_IN, COHORTS_SAID_MAX, said_cohorts
 from gatelift_admission.engine import Engine
-from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
+from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
 from gatelift_kube.objects.kueue import (
     Admission,
     ClusterQueue,
@@ -234,7 +234,7 @@ def test_hd_164_a_debt_is_forgotten_with_the_last_who_owes_it() -> None:
 
 
 def test_hd_164_what_a_cohort_is_charged_itself_is_counted_where_its_queues_are_counted_anew() -> None:
-    tree = Tree([NodeSpec(name="q", parent="all", quotas={("default", "cpu"): Quota(nominal=4)})])
+    tree = Tree([TreeNodeSpec(name="q", parent="all", quotas={("default", "cpu"): Quota(nominal=4)})])
     (queue,), cell = tree.queues.values(), ("default", "cpu")
     tree.hold(tree.cohorts["all"], {cell: 3})
     tree.shift(queue, cell, 1)

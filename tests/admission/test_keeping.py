@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.quota.tree import Node, Quota
+from gatelift_admission.quota.tree import Quota, TreeNode
 from gatelift_admission.values.model import EngineSettings
 from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
 from support.twin.cohort_engine import arrive, cohort_engine, moves
@@ -11,9 +11,9 @@ from support.twin.cohort_engine import arrive, cohort_engine, moves
 CELL = ("default", "cpu")
 
 
-def queue(name: str, nominal: int, used: int = 0) -> Node:
+def queue(name: str, nominal: int, used: int = 0) -> TreeNode:
     """Return a queue of a tree."""
-    return Node(name, is_queue=True, quotas={CELL: Quota(nominal=nominal)}, root="tree", usage={CELL: used})
+    return TreeNode(name, is_queue=True, quotas={CELL: Quota(nominal=nominal)}, root="tree", usage={CELL: used})
 
 
 def test_it_is_kept_from_lower_priorities_of_the_queue_and_from_borrowers_of_no_higher_one() -> None:

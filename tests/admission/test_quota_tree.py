@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
+from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
 from gatelift_admission.values.amounts import AMOUNT_MIN, UNLIMITED
 from gatelift_admission.values.model import Cell
 from support.twin.quota_twin import Twin, TwinNode
@@ -14,8 +14,10 @@ from support.twin.quota_twin import Twin, TwinNode
 CPU: Cell = ("default", "cpu")
 
 
-def node(name: str, parent: str, nominal: int, borrowing: int | None = None, lending: int | None = None) -> NodeSpec:
-    return NodeSpec(
+def node(
+    name: str, parent: str, nominal: int, borrowing: int | None = None, lending: int | None = None
+) -> TreeNodeSpec:
+    return TreeNodeSpec(
         name=name, parent=parent, quotas={CPU: Quota(nominal=nominal, borrowing=borrowing, lending=lending)}
     )
 
@@ -111,7 +113,7 @@ LIMIT = st.one_of(st.none(), st.integers(0, 6))
 
 
 @st.composite
-def forests(draw: st.DrawFn) -> tuple[list[NodeSpec], list[NodeSpec], list[tuple[int, int]]]:
+def forests(draw: st.DrawFn) -> tuple[list[TreeNodeSpec], list[TreeNodeSpec], list[tuple[int, int]]]:
     """Cohorts whose parent has a lower number, queues below them or alone, and charges to try."""
     cohorts = []
     for index in range(draw(st.integers(0, 4))):
@@ -127,7 +129,7 @@ def forests(draw: st.DrawFn) -> tuple[list[NodeSpec], list[NodeSpec], list[tuple
     return queues, cohorts, charges
 
 
-def twin_of(queues: list[NodeSpec], cohorts: list[NodeSpec]) -> Twin:
+def twin_of(queues: list[TreeNodeSpec], cohorts: list[TreeNodeSpec]) -> Twin:
     nodes = {}
     for prefix, specs in (("cohort", cohorts), ("queue", queues)):
         for spec in specs:
@@ -143,7 +145,7 @@ def twin_of(queues: list[NodeSpec], cohorts: list[NodeSpec]) -> Twin:
 @settings(max_examples=300, deadline=None)
 @given(forests())
 def test_what_is_available_agrees_with_the_literal_statement_of_the_kep(
-    forest: tuple[list[NodeSpec], list[NodeSpec], list[tuple[int, int]]],
+    forest: tuple[list[TreeNodeSpec], list[TreeNodeSpec], list[tuple[int, int]]],
 ) -> None:
     queues, cohorts, charges = forest
     tree, twin = Tree(queues, cohorts), twin_of(queues, cohorts)
@@ -161,7 +163,7 @@ def test_what_is_available_agrees_with_the_literal_statement_of_the_kep(
 @settings(max_examples=200, deadline=None)
 @given(forests(), st.randoms(use_true_random=False))
 def test_charges_taken_back_in_any_order_leave_no_trace(
-    forest: tuple[list[NodeSpec], list[NodeSpec], list[tuple[int, int]]], random: object
+    forest: tuple[list[TreeNodeSpec], list[TreeNodeSpec], list[tuple[int, int]]], random: object
 ) -> None:
     queues, cohorts, charges = forest
     tree = Tree(queues, cohorts)
@@ -177,7 +179,7 @@ def test_charges_taken_back_in_any_order_leave_no_trace(
 @settings(max_examples=200, deadline=None)
 @given(forests(), st.integers(0, 8))
 def test_undo_restores_exactly_what_was_there_at_its_mark(
-    forest: tuple[list[NodeSpec], list[NodeSpec], list[tuple[int, int]]], split: int
+    forest: tuple[list[TreeNodeSpec], list[TreeNodeSpec], list[tuple[int, int]]], split: int
 ) -> None:
     queues, cohorts, charges = forest
     tree = Tree(queues, cohorts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission.quota.tree import Node, Quota
+from gatelift_admission.quota.tree import Quota, TreeNode
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import EngineSettings, Usage
 from gatelift_admission.waking.timing import BANDS_MAX, SOON, Band, Wakes
@@ -22,9 +22,9 @@ def turns(wakes: Wakes, *waiting: int) -> list[Band]:
     return found
 
 
-def queue(name: str = "cq", root: str = "tree") -> Node:
+def queue(name: str = "cq", root: str = "tree") -> TreeNode:
     """Return a queue of ten CPUs, all of them idle."""
-    return Node(name, is_queue=True, quotas={CELL: Quota(nominal=TEN[CELL])}, root=root)
+    return TreeNode(name, is_queue=True, quotas={CELL: Quota(nominal=TEN[CELL])}, root=root)
 
 
 def test_equals_and_better_come_soon_and_the_rest_a_period_later() -> None:

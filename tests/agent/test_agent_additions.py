@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import JOB, POD
@@ -25,7 +25,7 @@ WANTED = {
 }
 
 
-def started(mode: Mode = Mode.REMOTE) -> Stage:
+def started(mode: AgentMode = AgentMode.REMOTE) -> Stage:
     stage = Stage(mode=mode)
     stage.start()
     return stage
@@ -85,7 +85,7 @@ def test_a_workers_job_has_it_in_its_template() -> None:
 
 
 def test_the_users_own_pod_gets_it_with_the_lift() -> None:
-    stage = started(Mode.LOCAL)
+    stage = started(AgentMode.LOCAL)
     user_pod(stage)
     stage.place(pod_sets=sets(WANTED))
     assert stage.pod()["spec"].get("schedulingGates", []) == []
@@ -93,7 +93,7 @@ def test_the_users_own_pod_gets_it_with_the_lift() -> None:
 
 
 def test_the_users_own_job_gets_it_and_is_as_before_after_a_stop() -> None:
-    stage = started(Mode.LOCAL)
+    stage = started(AgentMode.LOCAL)
     user_job(stage)
     before = stage.job()["spec"]["template"]
     stage.place(kind="Job", name="j", pod_sets=sets(WANTED, count=5))
@@ -105,7 +105,7 @@ def test_the_users_own_job_gets_it_and_is_as_before_after_a_stop() -> None:
 
 
 def test_the_users_own_job_runs_as_many_pods_as_were_granted_and_asks_for_all_after_a_stop() -> None:
-    stage = started(Mode.LOCAL)
+    stage = started(AgentMode.LOCAL)
     user_job(stage, **{"kueue.x-k8s.io/job-min-parallelism": "2"})
     stage.place(kind="Job", name="j", pod_sets=sets(count=3))
     assert (stage.job()["spec"]["suspend"], stage.job()["spec"]["parallelism"]) == (False, 3)

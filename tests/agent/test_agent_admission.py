@@ -240,7 +240,7 @@ def test_a_new_session_while_it_is_asked_has_to_confirm_it(resume: bool) -> None
 
 def test_a_replica_that_does_not_lead_any_more_lifts_nothing_by_a_grant() -> None:
     stage, script = asked()
-    stage.post(events.LeadershipLost())
+    stage.post(events.AgentLeadershipLost())
     script.say(stage, GRANTED)
     stage.pass_seconds(30.0)
     assert not let_go(stage)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from gatelift_agent.core.refusing.podspecs import SpecError, read
 from gatelift_agent.core.values import shapes
-from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_kinds import registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteError, WriteFailed
 from gatelift_kube.decoding import decoding
 from gatelift_kube.values.resources import POD as POD_RESOURCE
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
@@ -106,7 +106,7 @@ class Strict(Stage):
             try:
                 msgspec.json.decode(command.body, type=decoding.STRUCTS[resource.group, resource.kind])
             except msgspec.ValidationError as error:
-                raise ApiError(400, "BadRequest", str(error)) from error
+                raise RequestRefusedError(400, "BadRequest", str(error)) from error
         return super()._carry_out(command)
 
 
@@ -256,7 +256,7 @@ def test_a_repeated_commit_of_another_shape_ends_what_was_not_let_go() -> None:
 
 
 def test_a_commit_that_asks_for_more_than_its_offer_held_is_judged_anew() -> None:
-    stage = Stage(capacity=(FlavorCapacity(flavor="default", resource="cpu", nominal=1000),))
+    stage = Stage(capacity=(NominalCapacity(flavor="default", resource="cpu", nominal=1000),))
     stage.start()
     asks = m.PodSetRequest(name="main", count=1, requests=(("cpu", 2000),), flavors=(("cpu", "default"),))
     stage.offer()
@@ -266,7 +266,7 @@ def test_a_commit_that_asks_for_more_than_its_offer_held_is_judged_anew() -> Non
 
 
 def test_an_offer_of_less_than_nothing_is_refused() -> None:
-    stage = Stage(capacity=(FlavorCapacity(flavor="default", resource="cpu", nominal=1000),))
+    stage = Stage(capacity=(NominalCapacity(flavor="default", resource="cpu", nominal=1000),))
     stage.start()
     asks = m.PodSetRequest(name="main", count=1, requests=(("cpu", -5),), flavors=(("cpu", "default"),))
     stage.offer(pod_sets=(asks,))

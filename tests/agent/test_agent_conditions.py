@@ -86,7 +86,7 @@ def test_hd_54_the_session_is_kept_before_the_inventory_is_answered() -> None:
     """Who takes over and knows a lower number would pass for a worker that was restored from a backup."""
     stage = Stage()
     stage.fail = lambda write: WriteError.NOT_DONE if write.ref.resource == CONFIG_MAP else None
-    stage.post(events.LeadershipGained(term=1, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipGained(term=1, settle_seconds=0.0))
     stage.lead()
     stage.pass_seconds(10.0)
     assert stage.machine.world.standing.session == 1
@@ -176,8 +176,8 @@ def test_hd_54_an_object_made_anew_under_the_same_name_and_labels_has_another_ui
 
 
 def _loses_its_lead_and_gains_it_again(stage: Stage) -> None:
-    stage.post(events.LeadershipLost())
-    stage.post(events.LeadershipGained(term=5, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipLost())
+    stage.post(events.AgentLeadershipGained(term=5, settle_seconds=0.0))
     stage.lead()
     stage.mend(resume=False)
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gatelift_agent import config as configuration
-from gatelift_agent.core.values.settings import FlavorCapacity, KeepFinished
+from gatelift_agent.core.values.settings import KeepFinished, NominalCapacity
 from gatelift_wire.values import tokens
 
 TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
@@ -24,7 +24,7 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def _load(tmp_path: Path, document: object) -> configuration.Configuration:
+def _load(tmp_path: Path, document: object) -> configuration.AgentConfiguration:
     path = tmp_path / "agent.yaml"
     path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
     return configuration.load(path)
@@ -61,9 +61,9 @@ def test_capacities_are_quantities(tmp_path: Path) -> None:
         {"flavor": "gpu", "resource": "nvidia.com/gpu", "nominal": 4},
     ]
     assert _load(tmp_path, {**GOOD, "capacity": capacity}).core_settings("i", "1").capacity == (
-        FlavorCapacity(flavor="default", resource="cpu", nominal=2500),
-        FlavorCapacity(flavor="default", resource="memory", nominal=1024**3),
-        FlavorCapacity(flavor="gpu", resource="nvidia.com/gpu", nominal=4),
+        NominalCapacity(flavor="default", resource="cpu", nominal=2500),
+        NominalCapacity(flavor="default", resource="memory", nominal=1024**3),
+        NominalCapacity(flavor="gpu", resource="nvidia.com/gpu", nominal=4),
     )
 
 
@@ -76,7 +76,7 @@ def test_lists_and_mappings_of_the_environment_are_json(monkeypatch: pytest.Monk
     }.items():
         monkeypatch.setenv(f"GATELIFT_AGENT_{name}", value)
     settings = configuration.load(None).core_settings("i", "1")
-    assert settings.capacity == (FlavorCapacity(flavor="default-flavor", resource="cpu", nominal=64000),)
+    assert settings.capacity == (NominalCapacity(flavor="default-flavor", resource="cpu", nominal=64000),)
     assert settings.policy.service_accounts == {"default": "batch"}
 
 

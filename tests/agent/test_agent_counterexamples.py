@@ -168,7 +168,7 @@ def test_h10_a_new_replica_lists_only_after_its_predecessors_writes_have_landed(
     stage.place()
     stage.crash()
     stage.hold = lambda _write: False
-    stage.post(events.LeadershipGained(term=2, settle_seconds=10.0))
+    stage.post(events.AgentLeadershipGained(term=2, settle_seconds=10.0))
     stage.lead()
     stage.pass_seconds(9.0)
     assert not stage.watching
@@ -185,7 +185,7 @@ def test_h10_a_new_replica_speaks_to_nobody_before_all_its_lists_are_there() -> 
     stage.place()
     stage.crash()
     stage.listing = False
-    stage.post(events.LeadershipGained(term=2, settle_seconds=10.0))
+    stage.post(events.AgentLeadershipGained(term=2, settle_seconds=10.0))
     stage.lead()
     stage.pass_seconds(60.0)
     assert not stage.peer.open
@@ -285,6 +285,6 @@ def test_h8_commands_of_a_session_that_ended_change_nothing() -> None:
     old_stream = 1
     frame = m.Frame(session=1, term=1, sequence=3, messages=commit_messages())
     stage.mend(resume=False)
-    stage.post(events.FrameArrived(stream_id=old_stream, frame=frame))
+    stage.post(events.ManagerFrameArrived(stream_id=old_stream, frame=frame))
     assert stage.written(Create) == []
     assert stage.state() == "Held"

@@ -21,8 +21,8 @@ from gatelift.core.clusters.link_values import PlaceCounts, Reported
 from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.adapters import leadership
 from gatelift_agent.app import Agent
-from gatelift_agent.config import Configuration
-from gatelift_agent.core.values.events import LeadershipGained
+from gatelift_agent.config import AgentConfiguration
+from gatelift_agent.core.values.events import AgentLeadershipGained
 from gatelift_agent.local_agent import start_local_agent
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.config import ClusterConfig, from_kubeconfig
@@ -88,7 +88,9 @@ class Running:
             "health": f"{HOST}:0",
             **settings,
         }
-        agent = Agent(config=Configuration(**document), cluster=self.config, on_listening=lambda _agent: ready.set())
+        agent = Agent(
+            config=AgentConfiguration(**document), cluster=self.config, on_listening=lambda _agent: ready.set()
+        )
         self.agents.append(agent)
         self.tasks.append(spawn("agent", agent.run()))
         async with asyncio.timeout(60):
@@ -180,10 +182,10 @@ async def test_hd_44_a_lease_that_somebody_deleted_is_waited_for_and_then_the_pr
         assert found is not None
         await client.delete(ObjectRef(LEASE, ObjectKey(SYSTEM, "gatelift-agent")), uid=found["metadata"]["uid"])
         assert await leadership.vacant_term(client, SYSTEM, "gatelift-agent") == leadership.UNKNOWN_TERM
-    gained: list[tuple[float, LeadershipGained]] = []
+    gained: list[tuple[float, AgentLeadershipGained]] = []
     usual = leadership.gained
 
-    def noted(term: int, free_term: int, its: ElectionTimes, mark: int) -> LeadershipGained:
+    def noted(term: int, free_term: int, its: ElectionTimes, mark: int) -> AgentLeadershipGained:
         event = usual(term, free_term, its, mark)
         gained.append((monotonic(), event))
         return event
@@ -215,7 +217,7 @@ async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at
 
     marks: list[int] = []
 
-    def noted(term: int, free_term: int, times: ElectionTimes, mark: int) -> LeadershipGained:
+    def noted(term: int, free_term: int, times: ElectionTimes, mark: int) -> AgentLeadershipGained:
         event = usual(term, free_term, times, mark)
         gained.append(event.settle_seconds)
         marks.append(event.mark)
@@ -245,9 +247,9 @@ async def test_a_second_replica_stands_by(running: Running) -> None:
     streams = [
         each
         for each in running.edge.events
-        if isinstance(each, manager_events.StreamOpened | manager_events.StreamClosed)
+        if isinstance(each, manager_events.AgentStreamOpened | manager_events.AgentStreamClosed)
     ]
-    opened, closed = manager_events.StreamOpened, manager_events.StreamClosed
+    opened, closed = manager_events.AgentStreamOpened, manager_events.AgentStreamClosed
     assert [type(each) for each in streams[:3]] == [opened, closed, opened], "never both at a time"
 
 
@@ -274,7 +276,7 @@ async def test_a_cluster_that_goes_away_is_said_and_its_return_too(
 
 async def test_an_agent_without_identity_says_what_it_waits_for(running: Running, tmp_path: Path) -> None:
     agent = Agent(
-        config=Configuration(
+        config=AgentConfiguration(
             cluster="w1",
             manager=f"{HOST}:{running.edge.server.port}",
             identity_directory=str(tmp_path / "empty"),
@@ -360,7 +362,7 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(
         )
         links = _links(posted, stream)
         await until(links, "the local session opens")
-        stream_id = next(each.stream_id for each in posted if isinstance(each, manager_events.StreamOpened))
+        stream_id = next(each.stream_id for each in posted if isinstance(each, manager_events.AgentStreamOpened))
         template = m.ObjectTemplate(name="p", pod_set="main", template=admitted.object.metadata.uid)
         frame = m.Frame(
             session=1,
@@ -371,7 +373,7 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(
                 m.Commit(key=KEY, kind="Pod", namespace=TEAM, name="p", queue="q", objects=(template,)),
             ),
         )
-        stream.send(manager_commands.SendFrame(stream_id=stream_id, frame=frame))
+        stream.send(manager_commands.SendToAgent(stream_id=stream_id, frame=frame))
 
         def let_go() -> bool:
             found = cluster.store.look(("", "pods"), TEAM, "p")
@@ -404,8 +406,8 @@ def _links(posted: list[manager_events.Event], stream: LocalStream) -> Callable[
 
     def turn() -> bool:
         nonlocal seen
-        opened = [each for each in posted if isinstance(each, manager_events.StreamOpened)]
-        frames = [each.frame for each in posted if isinstance(each, manager_events.FrameArrived)]
+        opened = [each for each in posted if isinstance(each, manager_events.AgentStreamOpened)]
+        frames = [each.frame for each in posted if isinstance(each, manager_events.AgentFrameArrived)]
         while opened and seen < len(frames):
             frame = frames[seen]
             seen += 1
@@ -413,7 +415,7 @@ def _links(posted: list[manager_events.Event], stream: LocalStream) -> Callable[
                 answer = _answer(control)
                 if answer is not None:
                     reply = m.Frame(session=1, term=1, sequence=1, control=(answer,))
-                    stream.send(manager_commands.SendFrame(stream_id=opened[-1].stream_id, frame=reply))
+                    stream.send(manager_commands.SendToAgent(stream_id=opened[-1].stream_id, frame=reply))
         return any(isinstance(each, inventory.InventoryChunk) for frame in frames for each in frame.control)
 
     return turn

@@ -14,7 +14,7 @@ from gatelift_agent.core.beginning import early
 from gatelift_agent.core.seeing import observing
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import KubeObject, ObjectGone, ObjectSeen
 from gatelift_kube.values.resources import JOB, POD, Resource
@@ -33,7 +33,7 @@ def lists_half(stage: Stage) -> None:
     """Let the next agent of a worker list its pods, and not yet its Jobs."""
     stage.crash()
     stage.listing = False
-    stage.post(events.LeadershipGained(term=2, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipGained(term=2, settle_seconds=0.0))
     stage.lead()
     show(stage, POD)
     stage.watched = {NAMESPACE_NAME}
@@ -124,7 +124,7 @@ def test_hd_254_pods_of_a_job_that_lose_their_labels_while_its_agent_lists_are_c
 
 def at_home_without_a_session(count: int = 1) -> Stage:
     """Return a stage of `local` whose agent has listed pods of a Job that is gone, and whose it serves is not known."""
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     for number in range(count):
         mark = {
             "key": f"{ORIGIN}.{KEY.uid}.placed-as.gatelift.dev/j",
@@ -137,7 +137,7 @@ def at_home_without_a_session(count: int = 1) -> Stage:
         stage.create(POD, {"metadata": meta, "spec": {**POD_SPEC, "tolerations": [mark]}})
         stage.run(f"j-{number}")
     stage.cut = True
-    stage.post(events.LeadershipGained(term=1, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipGained(term=1, settle_seconds=0.0))
     stage.lead()
     stage.pass_seconds(3.0)
     assert stage.machine.world.ready

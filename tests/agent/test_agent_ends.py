@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_agent.core.placement.placements import IllegalMoveError, State
+from gatelift_agent.core.placement.placements import IllegalMoveError, PlacementState
 from gatelift_agent.core.values import events
 from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteError
 from gatelift_kube.values.resources import JOB, NAMESPACE, NODE, POD
@@ -390,7 +390,7 @@ def test_a_stale_watch_event_does_not_bring_back_what_was_removed() -> None:
 
 
 def test_every_command_in_every_state_has_an_answer_or_is_a_no_op() -> None:
-    for state in State:
+    for state in PlacementState:
         for message in _all_commands():
             stage = _started()
             stage.place()

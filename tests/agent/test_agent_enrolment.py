@@ -18,7 +18,7 @@ from gatelift.core.api import events
 from gatelift_agent.adapters import enrolment as enrolments
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore, Identity, IdentityStoreError, SecretStore
-from gatelift_agent.adapters.targets import Target
+from gatelift_agent.adapters.targets import Endpoint
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.process.tasks import spawn
@@ -53,7 +53,7 @@ def _token(edge: Edge, name: str = "w1", secret: bytes = bytes(24)) -> str:
 
 
 def _enrolment(edge: Edge, folder: Path, token: str, *, later: dt.timedelta = dt.timedelta()) -> Enrolment:
-    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    target = Endpoint(address=f"{HOST}:{edge.enrol.port}")
     store = DirectoryStore(folder)
     return Enrolment(store, "w1", target, token, b"", utc_now=lambda: utc_now() + later)
 
@@ -135,7 +135,7 @@ async def test_is_48_a_manager_that_cannot_be_reached_is_told_once_and_asked_aga
     enrolment = _enrolment(edge, tmp_path, _token(edge))
     there, tries = enrolment._target, []
 
-    class Nowhere(Target):
+    class Nowhere(Endpoint):
         def connect(self, seconds: float) -> socket.socket:
             tries.append(seconds)
             raise ConnectionRefusedError("refused")

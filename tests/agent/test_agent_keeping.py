@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import KeepFinished, Mode
+from gatelift_agent.core.values.settings import AgentMode, KeepFinished
 from gatelift_kinds.pod import status as pod_status
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
@@ -228,7 +228,7 @@ def test_is_46_what_somebody_deletes_before_the_manager_knows_of_its_end_goes() 
 
 
 def test_is_46_at_home_the_objects_are_the_users_own_and_nothing_is_kept_or_removed() -> None:
-    stage = Stage(mode=Mode.LOCAL, keep=KEEP)
+    stage = Stage(mode=AgentMode.LOCAL, keep=KEEP)
     pod = {"metadata": {"name": "p", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/managed": "true"}}}
     gates = [{"name": "kueue.x-k8s.io/admission"}]
     spec = {"containers": [{"name": "main", "image": "app"}], "schedulingGates": gates}

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift_agent.core.memory import keeper as keeping
 from gatelift_agent.core.memory import kept_state, records
-from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementEnding, PlacementState, Tracked
 from gatelift_agent.core.values.asked import Writes
 from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
@@ -170,8 +170,8 @@ def _ended(number: int, size: int = 10) -> Placement:
         kind="Pod",
         namespace=NAMESPACE_NAME,
         name=name,
-        state=State.STOPPED,
-        ending=Ending(kind=EndingKind.STOPPED, reason="Evicted", message="why"),
+        state=PlacementState.STOPPED,
+        ending=PlacementEnding(kind=EndingKind.STOPPED, reason="Evicted", message="why"),
         objects={name: Tracked(ref=ref, uid=f"uid-{number}", raw=status)},
     )
 
@@ -300,7 +300,7 @@ def test_a_status_that_is_too_long_is_left_out_and_the_outcome_kept() -> None:
     text = records.encode(_ended(1, records.STATUS_BYTES_MAX * 2))
     back = records.decode(SERVED, text)
     assert back is not None
-    assert back.ending == Ending(kind=EndingKind.STOPPED, reason="Evicted", message="why")
+    assert back.ending == PlacementEnding(kind=EndingKind.STOPPED, reason="Evicted", message="why")
     assert back.objects["p1"].raw == b'{"status":{}}'
 
 

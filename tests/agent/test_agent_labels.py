@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Create, Delete, Patch
 from gatelift_kube.values.resources import JOB, POD, Resource
 from gatelift_wire.values import messages as m
@@ -134,7 +134,7 @@ def test_hd_40_an_object_with_another_uid_is_another_object_whatever_it_says() -
 
 
 def _local_pod() -> Stage:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     labels = {"kueue.x-k8s.io/managed": "true"}
     meta = {"name": "p", "namespace": NAMESPACE_NAME, "labels": labels, "finalizers": ["kueue.x-k8s.io/managed"]}
@@ -154,7 +154,7 @@ def test_hd_40_labels_of_the_users_own_pod_that_runs_are_put_back() -> None:
 
 def test_hd_40_the_labels_of_a_later_attempt_that_is_known_are_no_edit() -> None:
     """At `local` one Job lives through many attempts."""
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}

@@ -16,7 +16,7 @@ def led_by_another_meanwhile(session: int, term: int) -> Stage:
     """Return a replica that has led, and leads again; another one has kept so much meanwhile."""
     stage = Stage()
     stage.start()
-    stage.post(events.LeadershipLost())
+    stage.post(events.AgentLeadershipLost())
     found = stage.document(CONFIG_MAP, STATE_NAME, SYSTEM)
     assert found is not None
     state = {**msgspec.json.decode(found["data"]["state"]), "session": session, "term": term}
@@ -24,7 +24,7 @@ def led_by_another_meanwhile(session: int, term: int) -> Stage:
     media = "application/merge-patch+json"
     stage.store.patch(stage.store.kinds.of(CONFIG_MAP), SYSTEM, STATE_NAME, body, media, stage.now)
     stage.peer.number = session
-    stage.post(events.LeadershipGained(term=5, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipGained(term=5, settle_seconds=0.0))
     stage.lead()
     stage.pass_seconds(5.0)
     return stage

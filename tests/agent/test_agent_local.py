@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, Patch
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.values.resources import JOB, POD, RESOURCE_FLAVOR
@@ -23,7 +23,7 @@ GATE = {"name": "kueue.x-k8s.io/admission"}
 
 
 def _stage() -> Stage:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     return stage
 
@@ -197,7 +197,7 @@ def test_after_a_restart_what_was_let_go_is_known_by_its_labels() -> None:
 
 def _runs_without_labels() -> Stage:
     """Return a stage whose agent was restarted after somebody took our labels off the pod that runs."""
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     _user_pod(stage)
@@ -243,7 +243,7 @@ def test_hd_249_what_shows_its_end_is_not_taken_up_and_not_written_to() -> None:
 @pytest.mark.parametrize("origin", [ORIGIN_WITHOUT_MARKS, "another"])
 def test_hd_249_what_was_let_go_for_another_origin_has_not_left_its_former_attempt(origin: str) -> None:
     """HD-249: epochs of two installations are not each other's; only what is this one's own is taken up."""
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     _user_pod(stage)

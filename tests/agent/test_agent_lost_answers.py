@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Delete, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -44,7 +44,7 @@ def test_a_job_whose_last_delete_never_landed_is_deleted_after_all() -> None:
 
 
 def test_a_job_of_the_user_that_goes_before_it_was_let_go_is_stopped_when_the_manager_says_so() -> None:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}
     stage.create(JOB, {"metadata": meta, "spec": JOB_SPEC})

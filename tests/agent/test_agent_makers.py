@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Delete, Patch
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -25,7 +25,7 @@ def _controlled(api_version: str, kind: str, name: str = "maker", uid: str = "ui
 
 
 def _local(owners: list[dict[str, Any]], **labels: str) -> Stage:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     meta = {
         "name": "p",

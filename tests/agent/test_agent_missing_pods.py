@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_agent.core.reporting.missing_pods import AGAIN_SECONDS, MISSING_SECONDS
 from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -236,7 +236,7 @@ def test_is_45_an_agent_that_starts_again_tells_it_before_the_manager_takes_it_b
 
 
 def test_is_45_at_home_no_pod_is_asked_for() -> None:
-    stage = Short(mode=Mode.LOCAL)
+    stage = Short(mode=AgentMode.LOCAL)
     stage.start()
     labels = {"kueue.x-k8s.io/queue-name": "q"}
     stage.create(JOB, {"metadata": {"name": "j", "namespace": "team-a", "labels": labels}, "spec": SPEC})

@@ -12,8 +12,8 @@ from gatelift_agent.adapters.node_watch import NodeWatch, ThinCache
 from gatelift_agent.core.admission.backend import Request
 from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.values import events
-from gatelift_agent.core.values.node_room import NodeRoom, Room
-from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.node_room import NodeRoom, RoomOfNodes
+from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
 from gatelift_kube.values.resources import NODE, POD
@@ -50,7 +50,7 @@ def _pod(uid: str, cpu: str = "1", *, node: str = "n1", phase: str = "Running", 
     return msgspec.convert(document, Pod)
 
 
-def _room(*pods: Pod, nodes: tuple[tuple[Node, bytes], ...] = ()) -> Room:
+def _room(*pods: Pod, nodes: tuple[tuple[Node, bytes], ...] = ()) -> RoomOfNodes:
     kept = NodeRoom()
     for node, raw in nodes or (_node(),):
         kept.node_seen(node, raw)
@@ -59,7 +59,7 @@ def _room(*pods: Pod, nodes: tuple[tuple[Node, bytes], ...] = ()) -> Room:
     return kept.room()
 
 
-def _quota(room: Room) -> NodeQuota:
+def _quota(room: RoomOfNodes) -> NodeQuota:
     quota = NodeQuota(lambda: ORIGIN)
     quota.take(room)
     return quota
@@ -187,8 +187,8 @@ def test_is_50_before_the_nodes_are_listed_nothing_new_is_taken() -> None:
     assert NodeQuota(lambda: ORIGIN).judge(_request(FIRST, _asks(1))).refusal is Refusal.QUOTA_BUSY
 
 
-@pytest.mark.parametrize("room", [Room(), Room(problem="pods: forbidden")], ids=["no-node", "refused"])
-def test_is_50_without_a_node_to_be_seen_everything_fits_and_a_line_says_so(room: Room) -> None:
+@pytest.mark.parametrize("room", [RoomOfNodes(), RoomOfNodes(problem="pods: forbidden")], ids=["no-node", "refused"])
+def test_is_50_without_a_node_to_be_seen_everything_fits_and_a_line_says_so(room: RoomOfNodes) -> None:
     quota = NodeQuota(lambda: ORIGIN)
     said = quota.take(room)
     assert "everything fits" in said
@@ -220,7 +220,7 @@ def test_is_50_the_manager_is_told_what_the_nodes_have_and_bids_follow_it() -> N
 
 
 def test_is_50_a_listed_capacity_wins() -> None:
-    cpu = FlavorCapacity(flavor="default", resource="cpu", nominal=1000)
+    cpu = NominalCapacity(flavor="default", resource="cpu", nominal=1000)
     stage = Stage(capacity_from_nodes=True, capacity=(cpu,))
     stage.start()
     stage.post(events.RoomSeen(room=_room()))

@@ -8,7 +8,7 @@ from typing import Any
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.adapters.node_watch import RUNNING
 from gatelift_agent.core.values.events import Event, RoomSeen
-from gatelift_agent.core.values.node_room import Room
+from gatelift_agent.core.values.node_room import RoomOfNodes
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.budget import budget
@@ -70,7 +70,7 @@ async def test_is_50_an_agent_that_may_not_list_pods_says_so_and_knows_no_room(s
     server.fault("GET", "/api/v1/pods", times=999, status=403, body=status_of(403, "Forbidden"))
     told = await _told(server, count_nodes=True)
     (room,) = [each.room for each in told if isinstance(each, RoomSeen)]
-    assert room == Room(problem=room.problem)
+    assert room == RoomOfNodes(problem=room.problem)
     assert room.problem.startswith("pods: ")
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gatelift_agent.core.placement.placements import Hidden
 from gatelift_agent.core.seeing.orphans import COLLECT_SECONDS, TAKEN_OFF
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Delete, EmitEvent, WriteError
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD
@@ -196,9 +196,9 @@ def test_hd_85_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_plac
     assert "tenants" not in [pod.metadata.name for pod in stage.machine.world.objects.all_children()]
 
 
-@pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("mode", list(AgentMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("uid", [KEY.uid, "other"])
-def test_hd_85_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_ended(mode: Mode, uid: str) -> None:
+def test_hd_85_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_ended(mode: AgentMode, uid: str) -> None:
     """The manager believes it only where it stands in the place of that workload's object (HD-43)."""
     stage = Stage(mode=mode)
     stage.start()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import ApiWrite, Delete, ObjectGone, Patch, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -37,7 +37,7 @@ def pod_of_a_user(stage: Stage, name: str = "p", *, gated: bool = True, labels: 
 
 def at_home() -> Stage:
     """Return a stage at `local` with a user's pod that waits."""
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     pod_of_a_user(stage)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.admission.backend import Request
-from gatelift_agent.core.admission.quota import Quota
+from gatelift_agent.core.admission.quota import WorkerQuota
 from gatelift_agent.core.memory.epochs import EpochMemory
 from gatelift_agent.core.placement.placements import (
     ENDED,
@@ -22,13 +22,13 @@ from gatelift_agent.core.placement.placements import (
     IllegalMoveError,
     Move,
     Placement,
-    State,
+    PlacementState,
 )
 from gatelift_agent.core.state.leadership import Leadership
-from gatelift_agent.core.values.asked import Asked, Purpose, Writes
-from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
+from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_agent.core.values.templates import Templates
-from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.values.wakes import Alarms
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import OUT_OF_SERVICE, Nodes
 from gatelift_agent.core.watched.objects import Objects
@@ -48,15 +48,15 @@ from gatelift_wire.values.refusals import Refusal
 KEY = PlacementKey("w-1", 1)
 
 
-def _placement(state: State) -> Placement:
+def _placement(state: PlacementState) -> Placement:
     return Placement(key=KEY, kind="Pod", namespace="n", name="p", state=state)
 
 
 # --- the state table ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("state", "move"), list(itertools.product(State, Move)))
-def test_a_move_follows_the_table_or_raises_and_changes_nothing(state: State, move: Move) -> None:
+@pytest.mark.parametrize(("state", "move"), list(itertools.product(PlacementState, Move)))
+def test_a_move_follows_the_table_or_raises_and_changes_nothing(state: PlacementState, move: Move) -> None:
     placement = _placement(state)
     target = TABLE[state].get(move)
     if target is None:
@@ -70,16 +70,16 @@ def test_a_move_follows_the_table_or_raises_and_changes_nothing(state: State, mo
 
 def test_every_state_can_be_reached_and_every_live_one_can_end() -> None:
     reached = set(FIRST_STATES)
-    for _ in State:
+    for _ in PlacementState:
         reached |= {target for state in reached for target in TABLE[state].values()}
-    assert reached == set(State)
+    assert reached == set(PlacementState)
     for state in STARTING | LIVE:
         assert TABLE[state][Move.END] in ENDING
-    assert State.GONE in {TABLE[state].get(Move.CLEARED) for state in ENDED}
+    assert PlacementState.GONE in {TABLE[state].get(Move.CLEARED) for state in ENDED}
 
 
 def test_fencing_is_possible_from_every_live_state() -> None:
-    assert all(TABLE[state][Move.FENCE] is State.FENCING for state in LIVE | {State.DRAINING})
+    assert all(TABLE[state][Move.FENCE] is PlacementState.FENCING for state in LIVE | {PlacementState.DRAINING})
 
 
 # --- epochs, templates, timers, writes ---------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_a_template_is_kept_under_the_hash_of_its_content_only() -> None:
 
 
 def test_a_timer_moves_to_the_earlier_moment_and_fires_once() -> None:
-    wakes: Wakes[str] = Wakes()
+    wakes: Alarms[str] = Alarms()
     assert wakes.next() is None
     wakes.ask("a", 5.0)
     wakes.ask("a", 7.0)
@@ -133,9 +133,9 @@ def test_a_timer_moves_to_the_earlier_moment_and_fires_once() -> None:
 
 def test_late_answers_of_an_earlier_generation_mean_nothing() -> None:
     writes = Writes()
-    old = writes.ask(Asked(purpose=Purpose.LIFT, key=KEY, name="p", at=0.0))
+    old = writes.ask(Asked(purpose=WritePurpose.LIFT, key=KEY, name="p", at=0.0))
     fresh = writes.next_generation()
-    new = fresh.ask(Asked(purpose=Purpose.LIFT, key=KEY, name="p", at=0.0))
+    new = fresh.ask(Asked(purpose=WritePurpose.LIFT, key=KEY, name="p", at=0.0))
     assert new > old
     assert fresh.answered(old) is None
     assert fresh.answered(new) is not None
@@ -402,12 +402,12 @@ def _request(key: PlacementKey, pod_sets: tuple[PodSetRequest, ...]) -> Request:
     return Request(key=key, namespace="n", name="p", pod_sets=pod_sets)
 
 
-def _quota() -> Quota:
-    return Quota([FlavorCapacity(flavor="default", resource="cpu", nominal=1000)])
+def _quota() -> WorkerQuota:
+    return WorkerQuota([NominalCapacity(flavor="default", resource="cpu", nominal=1000)])
 
 
 def test_without_capacity_everything_fits() -> None:
-    quota = Quota([])
+    quota = WorkerQuota([])
     assert quota.entries() == ()
     assert quota.judge(_request(KEY, _asks(10**9))).refusal is None
     assert quota.entries() == ()

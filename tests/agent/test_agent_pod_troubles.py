@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gatelift_agent.core.reporting.troubles import TROUBLE_SECONDS
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kinds.shared.markers import ADMISSION_GATE
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.values.resources import POD
@@ -44,12 +44,12 @@ def told(stage: Stage) -> list[tuple[m.PodTrouble, ...]]:
     return [each.troubles for each in stage.peer.of(m.CountsReport)]
 
 
-@pytest.mark.parametrize("mode", [Mode.REMOTE, Mode.LOCAL])
-def test_is_45_a_pod_that_waits_for_a_gate_of_others_says_for_which(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [AgentMode.REMOTE, AgentMode.LOCAL])
+def test_is_45_a_pod_that_waits_for_a_gate_of_others_says_for_which(mode: AgentMode) -> None:
     stage = Stage(mode=mode)
     stage.start()
     spec = {**POD_SPEC, "schedulingGates": [{"name": GATE}]}
-    if mode is Mode.LOCAL:
+    if mode is AgentMode.LOCAL:
         held = {**spec, "schedulingGates": [*spec["schedulingGates"], {"name": ADMISSION_GATE}]}
         labels = {"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": "q"}
         stage.create(POD, {"metadata": {"name": "p", "namespace": "team-a", "labels": labels}, "spec": held})

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.seeing import doubts, orphans
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -30,7 +30,7 @@ def _contained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def user_pods(stage: Stage, *names: str) -> None:
     """Let there be what is let go at home."""
-    for name in names if stage.mode is Mode.LOCAL else ():
+    for name in names if stage.mode is AgentMode.LOCAL else ():
         meta = {"name": name, "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/managed": "true"}}
         spec = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
         stage.create(POD, {"metadata": meta, "spec": spec})
@@ -82,12 +82,12 @@ def lists_and_takes_others(stage: Stage) -> None:
     assert not [told for told in stage.peer.of(m.Stopped) if told.key == BESIDE]
 
 
-@pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("mode", list(AgentMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(
     ("name", "marked"), [("_from_marked", True), ("_from_child", False)], ids=["by its mark", "by its labels"]
 )
 def test_is_3_an_orphaned_pod_that_raises_stops_nobody_else(
-    monkeypatch: pytest.MonkeyPatch, mode: Mode, name: str, marked: bool
+    monkeypatch: pytest.MonkeyPatch, mode: AgentMode, name: str, marked: bool
 ) -> None:
     """The symptom: an orphaned pod ended the agent of `local` for good, and a worker's at each start."""
     stage = Stage(mode=mode)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -124,37 +124,39 @@ def _nothing(_stage: Stage) -> None:
     pass
 
 
-WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
-    Purpose.CREATE: [(_nothing, _create)],
-    Purpose.SAMPLE: [(_nothing, lambda stage: stage.place(kind="Job", name="j"))],
-    Purpose.WHY: [(_job_runs, _pod_is_gone)],
-    Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
-    Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
-    Purpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],
-    Purpose.TOLD: [(_running, lambda stage: stage.change(POD, "p", {"spec": {"activeDeadlineSeconds": 77}}))],
-    Purpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
-    Purpose.GATES: [(_nothing, _gates)],
-    Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
-    Purpose.PODS: [(_job_runs, _stop_and_end)],
-    Purpose.NAMESPACE: [(_job_runs, _stop_and_end)],
-    Purpose.CHILD_LABELS: [(_job_runs, _unlabelled_pod)],
-    Purpose.CHILD: [(_job_runs, _orphan)],
-    Purpose.REMOVE: [(_running, _forget)],
-    Purpose.REMOVE_STRAY: [(_nothing, _stray)],
-    Purpose.UNFINALIZE: [(_running, _forget), (_running, _cut_and_deleted)],
-    Purpose.RECORD: [(_running, _cut_and_deleted)],
-    Purpose.STATE: [(_nothing, _create)],
+WAYS: dict[WritePurpose, list[tuple[Act, Act]]] = {
+    WritePurpose.CREATE: [(_nothing, _create)],
+    WritePurpose.SAMPLE: [(_nothing, lambda stage: stage.place(kind="Job", name="j"))],
+    WritePurpose.WHY: [(_job_runs, _pod_is_gone)],
+    WritePurpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
+    WritePurpose.LABELS: [
+        (_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))
+    ],
+    WritePurpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],
+    WritePurpose.TOLD: [(_running, lambda stage: stage.change(POD, "p", {"spec": {"activeDeadlineSeconds": 77}}))],
+    WritePurpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
+    WritePurpose.GATES: [(_nothing, _gates)],
+    WritePurpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
+    WritePurpose.PODS: [(_job_runs, _stop_and_end)],
+    WritePurpose.NAMESPACE: [(_job_runs, _stop_and_end)],
+    WritePurpose.CHILD_LABELS: [(_job_runs, _unlabelled_pod)],
+    WritePurpose.CHILD: [(_job_runs, _orphan)],
+    WritePurpose.REMOVE: [(_running, _forget)],
+    WritePurpose.REMOVE_STRAY: [(_nothing, _stray)],
+    WritePurpose.UNFINALIZE: [(_running, _forget), (_running, _cut_and_deleted)],
+    WritePurpose.RECORD: [(_running, _cut_and_deleted)],
+    WritePurpose.STATE: [(_nothing, _create)],
 }
 """What brings a write of each purpose about: what happens before, and what then."""
 
-BACKENDS = {Purpose.ROOM}
+BACKENDS = {WritePurpose.ROOM}
 """When a backend writes again it says itself (`Verdict.again_at`): `tests/agent/test_agent_admission.py`."""
 
-LOCAL_ONLY = {Purpose.HOLD, Purpose.NOTE, Purpose.RESTORE}
-"""The pauses of the first two are those of `Purpose.LABELS`, with which they share their answers; the histories of
-HD-73 and HD-196 bring them about. The last has those of `Purpose.STOP`, and `tests/agent/test_agent_restore.py`."""
+LOCAL_ONLY = {WritePurpose.HOLD, WritePurpose.NOTE, WritePurpose.RESTORE}
+"""The pauses of the first two are those of `WritePurpose.LABELS`, with which they share their answers; the histories of
+HD-73 and HD-196 bring them about. The last has those of `WritePurpose.STOP`: `tests/agent/test_agent_restore.py`."""
 
-READS = {Purpose.PODS, Purpose.NAMESPACE}
+READS = {WritePurpose.PODS, WritePurpose.NAMESPACE}
 """A read has one failure: that it could not be carried out."""
 
 ANSWERS = [*WriteError, None]
@@ -192,13 +194,13 @@ class Counting(Stage):
 
 
 def test_each_purpose_of_a_write_is_tried() -> None:
-    assert WAYS.keys() | LOCAL_ONLY | BACKENDS == set(Purpose)
+    assert WAYS.keys() | LOCAL_ONLY | BACKENDS == set(WritePurpose)
     assert not WAYS.keys() & (LOCAL_ONLY | BACKENDS)
 
 
 @pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)
 def test_hd_45_no_answer_makes_the_agent_write_the_same_again_at_once(
-    purpose: Purpose, number: int, answer: WriteError | None
+    purpose: WritePurpose, number: int, answer: WriteError | None
 ) -> None:
     stage = Counting()
     stage.start()
@@ -229,7 +231,7 @@ def test_hd_45_a_write_without_effect_has_longer_and_longer_pauses() -> None:
     stage.idle = lambda write: isinstance(write, Patch) and write.ref.resource == POD
     stage.place()
     stage.pass_seconds(SECONDS)
-    at = sorted(moment for asked, moment in stage.counted.elements() if asked.purpose is Purpose.LIFT)
+    at = sorted(moment for asked, moment in stage.counted.elements() if asked.purpose is WritePurpose.LIFT)
     pauses = [later - earlier for earlier, later in pairwise(at)]
     assert pauses[0] > 0
     assert pauses == sorted(pauses)

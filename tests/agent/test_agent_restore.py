@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.values.asked import Purpose
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import ApiWrite, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -17,7 +17,7 @@ NEVER = [WriteError.INVALID, WriteError.DENIED, WriteError.TOO_LARGE]
 
 
 def running() -> tuple[Stage, Cluster]:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}
     stage.create(JOB, {"metadata": meta, "spec": {**JOB_SPEC, "parallelism": 1}})
@@ -31,7 +31,7 @@ def running() -> tuple[Stage, Cluster]:
 
 def restoring(stage: Stage, write: ApiWrite) -> bool:
     asked = stage.machine.world.writes.look(write.write_id)
-    return asked is not None and asked.purpose is Purpose.RESTORE
+    return asked is not None and asked.purpose is WritePurpose.RESTORE
 
 
 def stop(stage: Stage, cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ from gatelift_agent.adapters import manager_client
 from gatelift_agent.adapters.enrolment import EnrolmentError
 from gatelift_agent.adapters.identity_store import Identity
 from gatelift_agent.adapters.manager_client import ManagerClient
-from gatelift_agent.adapters.targets import Target
+from gatelift_agent.adapters.targets import Endpoint
 from gatelift_agent.core.values import events
 from gatelift_wire.values.messages import Frame, Hello, Welcome
 from gatelift_wire.values.refusals import CloseReason
@@ -37,7 +37,7 @@ class Dialled:
     def __init__(self, port: int, identity: Identity, **target: str) -> None:
         self.events: list[events.Event] = []
         self._identity = identity
-        self.client = ManagerClient(self.events.append, Target(address=f"{HOST}:{port}", **target), self._ready)
+        self.client = ManagerClient(self.events.append, Endpoint(address=f"{HOST}:{port}", **target), self._ready)
 
     async def _ready(self) -> Identity:
         return self._identity
@@ -46,8 +46,8 @@ class Dialled:
         return [event for event in self.events if isinstance(event, kind)]
 
     async def ended(self) -> str:
-        await until(lambda: self.of(events.StreamClosed), "the stream ends")
-        [closed] = self.of(events.StreamClosed)
+        await until(lambda: self.of(events.ManagerStreamClosed), "the stream ends")
+        [closed] = self.of(events.ManagerStreamClosed)
         assert "\n" not in closed.text
         return str(closed.text)
 
@@ -64,10 +64,10 @@ HELLO = Frame(session=0, control=(Hello(instance="i", kinds=("Pod",)),))
 async def test_a_stream_opens_and_carries_frames_both_ways(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge))
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     dialled.client.send(1, HELLO)
-    await until(lambda: dialled.of(events.FrameArrived), "the manager answers")
-    frame = dialled.of(events.FrameArrived)[0].frame
+    await until(lambda: dialled.of(events.ManagerFrameArrived), "the manager answers")
+    frame = dialled.of(events.ManagerFrameArrived)[0].frame
     assert isinstance(frame.control[0], Welcome)
     dialled.client.close(1, "done")
     assert await dialled.ended() == "done"
@@ -76,7 +76,7 @@ async def test_a_stream_opens_and_carries_frames_both_ways(edge: Edge) -> None:
 async def test_what_was_sent_before_the_end_is_written(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge))
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     dialled.client.send(1, HELLO)
     dialled.client.close(1)
     await dialled.ended()
@@ -104,7 +104,7 @@ async def test_a_manager_of_another_ca_is_not_trusted(edge: Edge) -> None:
 async def test_another_name_in_the_managers_certificate_is_accepted_when_it_is_set(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge), server_name="localhost")
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     dialled.client.close(1)
     wrong = Dialled(edge.server.port, _identity(edge), server_name="elsewhere.example.com")
     wrong.client.dial(1)
@@ -117,11 +117,11 @@ async def test_an_identity_that_is_not_there_yet_ends_the_dial_with_its_text(edg
     async def missing() -> Identity:
         raise EnrolmentError("waits for a person")
 
-    client = ManagerClient(posted.append, Target(address=f"{HOST}:{edge.server.port}"), missing)
+    client = ManagerClient(posted.append, Endpoint(address=f"{HOST}:{edge.server.port}"), missing)
     client.dial(7)
     await until(lambda: posted, "the dial ends")
     [closed] = posted
-    assert isinstance(closed, events.StreamClosed)
+    assert isinstance(closed, events.ManagerStreamClosed)
     assert closed.stream_id == 7
     assert "waits for a person" in closed.text
 
@@ -129,7 +129,7 @@ async def test_an_identity_that_is_not_there_yet_ends_the_dial_with_its_text(edg
 async def test_the_end_of_the_managers_process_is_one_closed_stream(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge))
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     await edge.server.stop()
     await dialled.ended()
 
@@ -188,7 +188,7 @@ async def test_a_manager_that_does_not_read_has_its_stream_broken(edge: Edge, mo
     await odd.start()
     dialled = Dialled(odd.port, _identity(edge))
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     for _ in range(6):  # without a turn of the loop between them nothing can be written
         dialled.client.send(1, HELLO)
     assert "does not read" in await dialled.ended()
@@ -198,17 +198,17 @@ async def test_a_manager_that_does_not_read_has_its_stream_broken(edge: Edge, mo
 async def test_stopping_ends_all_streams(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge))
     dialled.client.dial(1)
-    await until(lambda: dialled.of(events.StreamOpened), "the stream opens")
+    await until(lambda: dialled.of(events.ManagerStreamOpened), "the stream opens")
     await dialled.client.stop()
     assert await dialled.ended() == "the agent is stopping"
 
 
 def test_a_proxy_and_a_name_become_options_of_the_channel() -> None:
-    plain = dict(Target(address="[::1]:7443").options())
+    plain = dict(Endpoint(address="[::1]:7443").options())
     assert plain["grpc.enable_http_proxy"] == 0
-    target = Target(address="m.example.com:7443", server_name="inner", proxy="http://proxy:3128")
+    target = Endpoint(address="m.example.com:7443", server_name="inner", proxy="http://proxy:3128")
     options = dict(target.options())
     assert options["grpc.http_proxy"] == "http://proxy:3128"
     assert options["grpc.default_authority"] == "inner"
-    assert (Target(address="[::1]:7443").host, Target(address="[::1]:7443").port) == ("::1", 7443)
+    assert (Endpoint(address="[::1]:7443").host, Endpoint(address="[::1]:7443").port) == ("::1", 7443)
     assert target.tls_name == "inner"

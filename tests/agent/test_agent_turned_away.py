@@ -17,7 +17,7 @@ def turned_away(*tickets: str) -> Stage:
     """Return an agent that has let a pod run, lost its stream, and was turned away when it greeted again."""
     stage = Stage(lease="elsewhere/gatelift-agent")
     stage.start()
-    stage.post(events.LeadershipExtended(valid_until=stage.now + 1e9, mark=77))
+    stage.post(events.AgentLeadershipExtended(valid_until=stage.now + 1e9, mark=77))
     stage.place()
     stage.run()
     stage.peer.turns_away = list(tickets)

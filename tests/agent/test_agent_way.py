@@ -11,7 +11,7 @@ import pytest
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state import world
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_kube.deciding.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.objects.meta import ObjectMeta
@@ -37,7 +37,7 @@ def _started(**settings: Any) -> Stage:
 
 
 def test_an_offer_that_is_repeated_lengthens_its_hold_and_is_charged_once() -> None:
-    stage = _started(capacity=(FlavorCapacity(flavor="default", resource="cpu", nominal=1000),))
+    stage = _started(capacity=(NominalCapacity(flavor="default", resource="cpu", nominal=1000),))
     sets = (m.PodSetRequest(name="main", count=1, requests=(("cpu", 600),), flavors=(("cpu", "default"),)),)
     stage.offer(pod_sets=sets)
     stage.pass_seconds(20.0)
@@ -53,7 +53,7 @@ def test_an_offer_that_is_repeated_lengthens_its_hold_and_is_charged_once() -> N
 
 
 def test_room_is_given_back_when_the_work_is_over() -> None:
-    stage = _started(capacity=(FlavorCapacity(flavor="default", resource="cpu", nominal=1000),))
+    stage = _started(capacity=(NominalCapacity(flavor="default", resource="cpu", nominal=1000),))
     sets = (m.PodSetRequest(name="main", count=1, requests=(("cpu", 600),), flavors=(("cpu", "default"),)),)
     stage.offer(pod_sets=sets)
     stage.commit(pod_sets=sets)
@@ -366,10 +366,10 @@ def test_a_replica_that_loses_its_lead_forgets_all_but_the_used_epochs() -> None
     stage = _started()
     stage.place()
     stage.run()
-    stage.post(events.LeadershipLost())
+    stage.post(events.AgentLeadershipLost())
     assert (stage.peer.open, stage.watching) == (False, False)
     assert stage.state() == "none"
-    stage.post(events.LeadershipGained(term=5, settle_seconds=0.0))
+    stage.post(events.AgentLeadershipGained(term=5, settle_seconds=0.0))
     stage.lead()
     stage.pass_seconds(120.0)
     assert stage.peer.open
@@ -385,10 +385,10 @@ def test_answers_to_writes_of_a_lost_lead_change_nothing() -> None:
     stage.hold = lambda write: isinstance(write, Create) and write.ref.resource == POD
     stage.place()
     stage.hold = lambda _write: False
-    stage.post(events.LeadershipLost())
+    stage.post(events.AgentLeadershipLost())
     stage.land()
     assert stage.state() == "none"
-    stage.post(events.LeadershipGained(term=5, settle_seconds=10.0))
+    stage.post(events.AgentLeadershipGained(term=5, settle_seconds=10.0))
     stage.lead()
     stage.pass_seconds(60.0)
     assert stage.state() == "Gated"
@@ -396,7 +396,7 @@ def test_answers_to_writes_of_a_lost_lead_change_nothing() -> None:
 
 def test_the_manager_is_not_dialled_before_all_lists_are_complete() -> None:
     stage = Stage()
-    stage.post(events.LeadershipGained(term=1, settle_seconds=5.0))
+    stage.post(events.AgentLeadershipGained(term=1, settle_seconds=5.0))
     stage.lead()
     stage.pass_seconds(4.0)
     assert stage.stream is None

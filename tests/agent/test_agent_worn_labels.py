@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Delete
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
@@ -102,7 +102,7 @@ def test_hd_43_a_job_that_is_found_behind_a_tenants_pod_is_taken_when_it_is_name
 
 
 def test_hd_43_at_local_only_the_users_own_object_is_kept() -> None:
-    stage = Stage(mode=Mode.LOCAL)
+    stage = Stage(mode=AgentMode.LOCAL)
     stage.start()
     queued = {"kueue.x-k8s.io/queue-name": "queue", MANAGED: "true"}
     gated = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
@@ -156,14 +156,14 @@ def test_hd_43_orphans_of_ours_are_charged_until_they_have_ended() -> None:
     [{}, {"batch.kubernetes.io/job-name": "j"}, {"job-name": "j"}, {"batch.kubernetes.io/controller-uid": "u"}],
     ids=["three labels", "a Job's name", "its former spelling", "a Job's UID"],
 )
-@pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
-def test_hd_43_no_pod_that_wears_labels_ends_the_core(mode: Mode, labels: dict[str, str]) -> None:
+@pytest.mark.parametrize("mode", list(AgentMode), ids=lambda mode: mode.value)
+def test_hd_43_no_pod_that_wears_labels_ends_the_core(mode: AgentMode, labels: dict[str, str]) -> None:
     stage = Stage(mode=mode)
     stage.start()
     tenants(stage, **labels)
     stage.restart()
     assert stage.machine.world.ready
-    if mode is Mode.REMOTE:
+    if mode is AgentMode.REMOTE:
         other = PlacementKey("w-2", 1)
         stage.place(other, name="q")
         assert stage.state(other) == "Running"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from gatelift.cli.top import NOTHING, Line, Usage, bar, frame, lines, live
+from gatelift.cli.top import NOTHING, QueueLine, Usage, bar, frame, lines, live
 from gatelift_kube.api.client import Client
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE
@@ -126,13 +126,13 @@ def test_a_picture_has_no_column_that_nobody_fills_and_fits_a_narrow_terminal() 
         flavor="default-flavor", resource="cpu", reserved="4", used="4", nominal="6", borrowed="0", load=4 / 6
     )
     counts: dict[str, Any] = {"pending": 2, "reserving": 2, "admitted": 2, "problem": "", "usage": (usage,)}
-    plain = Line(kind="ClusterQueue", queue="everywhere", of="", weighted_share=None, **counts)
+    plain = QueueLine(kind="ClusterQueue", queue="everywhere", of="", weighted_share=None, **counts)
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     console.print(frame([plain]))
     head, row = (line.rstrip() for line in rendered(console).splitlines())
     assert head == "QUEUE      PENDING  RESERVING  ADMITTED  FLAVOR    RESOURCE  RESERVED  LOAD"
     assert row == "everywhe…        2          2         2  default…  cpu            4/6   67% ████"
-    fair = Line(kind="ClusterQueue", queue="everywhere", of="all", weighted_share=0, **counts)
+    fair = QueueLine(kind="ClusterQueue", queue="everywhere", of="all", weighted_share=0, **counts)
     console.print(frame([fair]))
     assert {"OF", "SHARE"} <= set(rendered(console).splitlines()[-2].split())
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from gatelift.cli.demo_view import Board, Mark, Promise, Row, finished_by_cluster, rows_of
+from gatelift.cli.demo_view import Board, Promise, Row, StateMark, finished_by_cluster, rows_of
 from gatelift_admission.texts import BYPASSED
 from gatelift_kube.objects.kueue import Workload
 from support.manager.cli_stage import admitted, condition
@@ -142,16 +142,16 @@ def test_work_that_was_never_seen_has_no_state() -> None:
 def test_a_promise_says_how_far_it_is() -> None:
     board = Board(promises=[Promise(text="it works")])
     assert str(board.promises[0]) == "[ ] it works"
-    assert str(board.mark(0, Mark.DOING)) == "[>] it works"
-    assert str(board.mark(0, Mark.KEPT, "twice")) == "[+] it works: twice"
-    assert str(board.mark(0, Mark.BROKEN)) == "[x] it works"
+    assert str(board.mark(0, StateMark.DOING)) == "[>] it works"
+    assert str(board.mark(0, StateMark.KEPT, "twice")) == "[+] it works: twice"
+    assert str(board.mark(0, StateMark.BROKEN)) == "[x] it works"
 
 
 def test_a_promise_that_takes_long_says_what_is_waited_for_until_it_is_kept() -> None:
     board = Board(promises=[Promise(text="it is back", meanwhile="half a minute")])
     assert str(board.promises[0]) == "[ ] it is back"
-    assert str(board.mark(0, Mark.DOING)) == "[>] it is back (half a minute)"
-    assert str(board.mark(0, Mark.KEPT, "after 21 s")) == "[+] it is back: after 21 s"
+    assert str(board.mark(0, StateMark.DOING)) == "[>] it is back (half a minute)"
+    assert str(board.mark(0, StateMark.KEPT, "after 21 s")) == "[+] it is back: after 21 s"
 
 
 def test_the_picture_fits_a_small_terminal_one_line_a_row() -> None:

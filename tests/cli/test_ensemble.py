@@ -15,7 +15,7 @@ from gatelift.cli.manifests import deploy_folder
 from gatelift_admission.values import amounts
 from gatelift_kube.api.client import Client
 from gatelift_sandbox import applying, children, ensemble
-from gatelift_sandbox.ensemble import Plan, Standing
+from gatelift_sandbox.ensemble import EnsemblePlan, Standing
 from gatelift_sandbox.errors import SandboxError
 from support.manager.cli_stage import say
 from support.servers.fake_apiserver import FakeApiServer
@@ -76,13 +76,15 @@ def test_a_damaged_state_file_is_named(home: Path) -> None:
 
 async def test_a_plan_with_too_many_workers_starts_nothing(home: Path) -> None:
     with pytest.raises(SandboxError, match="workers: 6 is not from 1 to 5"):
-        await ensemble.up(Plan(provider="embedded", workers=6, home=home))
+        await ensemble.up(EnsemblePlan(provider="embedded", workers=6, home=home))
     assert not ensemble.is_up(home)
 
 
 def test_the_sample_queues_dispatch_to_the_plans_workers() -> None:
     (config,) = [
-        each for each in ensemble.queues(Plan(provider="embedded", workers=3)) if "clusters" in each.get("spec", {})
+        each
+        for each in ensemble.queues(EnsemblePlan(provider="embedded", workers=3))
+        if "clusters" in each.get("spec", {})
     ]
     assert config["spec"]["clusters"] == ["worker-1", "worker-2", "worker-3"]
 
@@ -91,7 +93,7 @@ def test_the_sample_queue_has_room_for_more_than_one_worker_and_less_than_two() 
     for millicores in (1000, 50):
         quotas = {
             each["metadata"]["name"]: each["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"]
-            for each in ensemble.queues(Plan(provider="embedded", pod_millicores=millicores))
+            for each in ensemble.queues(EnsemblePlan(provider="embedded", pod_millicores=millicores))
             if each["kind"] == "ClusterQueue"
         }
         worker = ensemble.WORKER_PODS * millicores

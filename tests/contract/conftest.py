@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from gatelift_sandbox.provider import NodeShape, Settings, load
+from gatelift_sandbox.provider import NodeShape, ProviderSettings, load
 from support.servers.contract_api import Api
 
 EMBEDDED, REAL = "embedded", "real"
@@ -28,7 +28,7 @@ def real_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield Path(given).read_text()
         return
     home = tmp_path_factory.mktemp("contract")
-    provider = load("local", Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0)))
+    provider = load("local", ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0)))
     (cluster,) = asyncio.run(provider.up(["contract"]))
     yield cluster.kubeconfig.read_text()
     asyncio.run(provider.down())

@@ -12,7 +12,7 @@ from scripts import crds, kind_rights, webhook_configuration
 from scripts.crd_schema import StructFacts, struct_schema
 
 from gatelift.cli import manifests
-from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
+from gatelift.cli.manifests import MANAGEMENT, WORKER, InstallPart, ManifestsError, agent_binding, load_manifests
 from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kinds.registry import SERVED, Registry
@@ -24,14 +24,14 @@ from support.toys.training.kind import TrainingKind
 
 Json = dict[str, Any]
 DEPLOY = Path(__file__).parents[2] / "deploy"
-EVERY = load_manifests(*Part)
+EVERY = load_manifests(*InstallPart)
 
 
-def of_kind(kind: str, *parts: Part) -> list[Json]:
-    return [one for one in load_manifests(*(parts or tuple(Part))) if one["kind"] == kind]
+def of_kind(kind: str, *parts: InstallPart) -> list[Json]:
+    return [one for one in load_manifests(*(parts or tuple(InstallPart))) if one["kind"] == kind]
 
 
-def grants(*parts: Part) -> list[tuple[str, str, str, bool, bool]]:
+def grants(*parts: InstallPart) -> list[tuple[str, str, str, bool, bool]]:
     """Return (role, resource, verb, cluster-wide, by name) of every rule."""
     return [
         (role["metadata"]["name"], resource, verb, role["kind"] == "ClusterRole", bool(rule.get("resourceNames")))
@@ -63,7 +63,7 @@ def test_every_part_can_be_loaded_and_every_object_has_a_kind_and_a_name() -> No
 
 
 def test_loading_twice_gives_values_of_their_own() -> None:
-    first, second = load_manifests(Part.NAMESPACE), load_manifests(Part.NAMESPACE)
+    first, second = load_manifests(InstallPart.NAMESPACE), load_manifests(InstallPart.NAMESPACE)
     first[0]["metadata"]["name"] = "changed"
     assert second[0]["metadata"]["name"] == "gatelift-system"
 
@@ -71,7 +71,7 @@ def test_loading_twice_gives_values_of_their_own() -> None:
 def test_missing_manifests_are_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "deploy_folder", lambda: tmp_path)
     with pytest.raises(ManifestsError, match="install Gatelift again"):
-        load_manifests(Part.NAMESPACE)
+        load_manifests(InstallPart.NAMESPACE)
 
 
 def test_manifests_travel_in_the_wheel() -> None:
@@ -111,7 +111,7 @@ def test_kubectl_prints_as_with_kueue_and_is_47_the_cluster_of_a_workload(
 
 
 def test_kueues_kinds_are_stored_as_v1beta2_and_still_served_as_v1beta1() -> None:
-    for crd in of_kind("CustomResourceDefinition", Part.CRDS):
+    for crd in of_kind("CustomResourceDefinition", InstallPart.CRDS):
         if crd["spec"]["group"] != "kueue.x-k8s.io":
             continue
         new, old = crd["spec"]["versions"]
@@ -124,7 +124,7 @@ def test_kueues_kinds_are_stored_as_v1beta2_and_still_served_as_v1beta1() -> Non
 def test_the_webhooks_may_change_the_definitions_that_they_convert_and_no_others() -> None:
     (rule,) = [
         rule
-        for role in of_kind("ClusterRole", Part.WEBHOOKS_ACCESS)
+        for role in of_kind("ClusterRole", InstallPart.WEBHOOKS_ACCESS)
         for rule in role["rules"]
         if rule["resources"] == ["customresourcedefinitions"]
     ]
@@ -158,11 +158,11 @@ def test_secrets_are_read_by_name_in_the_own_namespace_only() -> None:
 
 
 def test_is_50_an_agent_reads_namespaces_nodes_pods_and_flavors_and_no_more_outside_given_namespaces() -> None:
-    bound = {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding", Part.AGENT_ACCESS)}
+    bound = {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding", InstallPart.AGENT_ACCESS)}
     assert bound == {"gatelift-agent"}
     cluster_wide = {
         (resource, verb)
-        for role in of_kind("ClusterRole", Part.AGENT_ACCESS)
+        for role in of_kind("ClusterRole", InstallPart.AGENT_ACCESS)
         if role["metadata"]["name"] in bound
         for rule in role["rules"]
         for resource in rule["resources"]
@@ -175,7 +175,7 @@ def test_is_50_an_agent_reads_namespaces_nodes_pods_and_flavors_and_no_more_outs
 
 def test_hd_194_the_manager_reads_the_nodes_as_its_agent_of_local_does() -> None:
     """HD-194: without, what vanished at home with its node was charged for ever, and nobody said which right lacked."""
-    granted = grants(Part.MANAGER_ACCESS)
+    granted = grants(InstallPart.MANAGER_ACCESS)
     assert {verb for _, resource, verb, all_, _ in granted if resource == "nodes" and all_} == {"get", "list", "watch"}
 
 
@@ -193,7 +193,7 @@ def test_hd_201_the_policy_on_statuses_knows_what_an_older_version_calls_a_field
 def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() -> None:
     writes = {
         (resource, by_name)
-        for _, resource, verb, _, by_name in grants(Part.WEBHOOKS_ACCESS)
+        for _, resource, verb, _, by_name in grants(InstallPart.WEBHOOKS_ACCESS)
         if verb not in {"get", "list", "watch"} and (resource, verb) != ("secrets", "create")
     }
     assert writes == {
@@ -205,7 +205,7 @@ def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() ->
 
 
 def test_the_manager_makes_no_pods_and_no_jobs() -> None:
-    made = {resource for _, resource, verb, _, _ in grants(Part.MANAGER_ACCESS) if verb == "create"}
+    made = {resource for _, resource, verb, _, _ in grants(InstallPart.MANAGER_ACCESS) if verb == "create"}
     assert made.isdisjoint({"pods", "jobs"})
 
 
@@ -229,7 +229,7 @@ def test_the_binding_for_a_namespace_is_the_one_in_the_folder() -> None:
 
 
 def test_webhooks_stay_out_of_kube_system_and_our_namespace_and_fail_closed() -> None:
-    for configuration in load_manifests(Part.WEBHOOK_CONFIGURATION):
+    for configuration in load_manifests(InstallPart.WEBHOOK_CONFIGURATION):
         for one in configuration["webhooks"]:
             (outside,) = one["namespaceSelector"]["matchExpressions"]
             assert outside["operator"] == "NotIn"
@@ -258,19 +258,21 @@ def test_is_54_the_manager_is_bound_to_what_bears_a_mark(kind: str, group: str, 
     """The policy itself is asked on a real API server: `tests/e2e/test_manager_marks.py`."""
     name = f"gatelift-manager-{kind}"
     (policy,) = [
-        one for one in of_kind("ValidatingAdmissionPolicy", Part.MANAGEMENT_POLICIES) if one["metadata"]["name"] == name
+        one
+        for one in of_kind("ValidatingAdmissionPolicy", InstallPart.MANAGEMENT_POLICIES)
+        if one["metadata"]["name"] == name
     ]
     (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
     assert (rule["apiGroups"], rule["operations"]) == ([group], ["UPDATE", "DELETE"])
     assert rule["resources"] == [plural, f"{plural}/status"]
     written = {
         resource
-        for _, resource, verb, _, _ in grants(Part.MANAGER_ACCESS)
+        for _, resource, verb, _, _ in grants(InstallPart.MANAGER_ACCESS)
         if resource.partition("/")[0] == plural and verb in {"patch", "delete", "update", "create"}
     }
     assert written - {f"{plural}/finalizers"} == set(rule["resources"]), "all that its role lets it write"
     (who,) = policy["spec"]["matchConditions"]
-    (account,) = [one["metadata"] for one in of_kind("ServiceAccount", Part.MANAGER_ACCESS)]
+    (account,) = [one["metadata"] for one in of_kind("ServiceAccount", InstallPart.MANAGER_ACCESS)]
     assert f"'system:serviceaccount:{account['namespace']}:{account['name']}'" in who["expression"]
     (validation,) = policy["spec"]["validations"]
     assert all(f"'{one}'" in validation["expression"] for one in (*PREFIXES, PLACED))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift.cli.manifests import MANAGEMENT, WORKER, InstallPart, agent_binding, load_manifests
 from gatelift_sandbox.provider import Cluster
 from support.e2e.rules import (
     AS_GATELIFT,
@@ -35,7 +35,7 @@ AGENT = "system:serviceaccount:gatelift-system:gatelift-agent"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
+    parts = [part for part in MANAGEMENT if part is not InstallPart.WEBHOOK_CONFIGURATION]
     manifests = [*load_manifests(*parts), *load_manifests(*WORKER)[1:], agent_binding("default")]
     yield from control_plane(tmp_path_factory.mktemp("home"), manifests)
 

@@ -13,8 +13,8 @@ import pytest
 
 from gatelift_sandbox.behaviour import Behaviour, shape
 from gatelift_sandbox.kind import KindProvider, pod_image
-from gatelift_sandbox.provider import ApiServerAction, Cluster, Settings
-from gatelift_sandbox.state import State
+from gatelift_sandbox.provider import ApiServerAction, Cluster, ProviderSettings
+from gatelift_sandbox.state import SandboxState
 from support.e2e.sandbox_kubectl import Kubectl, KubectlError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -25,7 +25,7 @@ GONE_SECONDS = 300.0
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> KindProvider:
     home = tmp_path_factory.mktemp("home")
-    return KindProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs"))
+    return KindProvider(ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs"))
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +115,9 @@ async def test_the_cluster_of_a_killed_owner_is_deleted(tmp_path: Path) -> None:
     assert await owner.stdout.readline() == b"ready\n"
     owner.kill()
     await owner.communicate()
-    provider = KindProvider(Settings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs"))
+    provider = KindProvider(ProviderSettings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs"))
     async with asyncio.timeout(GONE_SECONDS):
         while await provider.running():  # noqa: ASYNC110 (asks Docker)
             await asyncio.sleep(0.2)
-    assert [entry.name for entry in State(tmp_path).left_over("kind")] == ["orphan"]
+    assert [entry.name for entry in SandboxState(tmp_path).left_over("kind")] == ["orphan"]
     assert await provider.down() == ["orphan"]

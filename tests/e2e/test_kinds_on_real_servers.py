@@ -23,7 +23,7 @@ from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from gatelift_sandbox.provider import Cluster, NodeShape, ProviderSettings
 from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import WALL, condition
 
@@ -43,7 +43,7 @@ RESUMED = condition("Suspended", "False", reason="JobResumed")
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     home: Path = tmp_path_factory.mktemp("home")
-    provider = LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape()))
+    provider = LocalProvider(ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape()))
     yield asyncio.run(provider.up(["kinds"]))[0]
     asyncio.run(provider.down())
 

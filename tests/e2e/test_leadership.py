@@ -17,7 +17,7 @@ from gatelift_kube.deciding.errors import ConflictError
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.values.resources import LEASE, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_sandbox.behaviour import Behaviour
-from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT, SYSTEM, Daemon
+from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT, SYSTEM, InstalledProcess
 from support.e2e import audit_log
 from support.e2e.audit_log import Write
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
@@ -28,7 +28,7 @@ SECOND = "manager-2"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def first(world: World) -> AsyncIterator[Daemon]:
+async def first(world: World) -> AsyncIterator[InstalledProcess]:
     """Give the leading manager to be paused. However the test ends, one manager of that name leads after it."""
     try:
         yield world.installation.daemons[MANAGER]
@@ -50,7 +50,9 @@ async def _lead_again(world: World) -> None:
     await world.installation.wait_connected(*WORKERS)
 
 
-async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_writes_nothing(world: World, first: Daemon) -> None:
+async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_writes_nothing(
+    world: World, first: InstalledProcess
+) -> None:
     name, other = world.name("takeover"), world.name("under-the-second")
     await world.create(world.pod(name, does=Behaviour()))
     worker = await world.running_on(name)

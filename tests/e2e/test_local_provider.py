@@ -21,8 +21,8 @@ from gatelift_sandbox.behaviour import LOST, Behaviour, shape
 from gatelift_sandbox.errors import SandboxError, UnknownClusterError
 from gatelift_sandbox.kubelet.loop import cut_off
 from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import ApiServerAction, Cluster, NodeShape, Settings
-from gatelift_sandbox.state import State
+from gatelift_sandbox.provider import ApiServerAction, Cluster, NodeShape, ProviderSettings
+from gatelift_sandbox.state import SandboxState
 from support.e2e.rules import refused
 from support.e2e.sandbox_kubectl import Kubectl, KubectlError
 from support.until import until
@@ -40,7 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def provider(home: Path) -> LocalProvider:
     nodes = NodeShape(cpu="4", memory="16Gi", extended={"nvidia.com/gpu": "2"})
-    return LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=nodes, audit=True))
+    return LocalProvider(ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=nodes, audit=True))
 
 
 @pytest.fixture(scope="module")
@@ -258,16 +258,18 @@ async def wait_for(owner: subprocess.Popen[str], word: str) -> None:
 async def test_nothing_is_left_after_its_owner_was_killed(tmp_path: Path) -> None:
     with start_owner(tmp_path, "owned") as owner:
         await wait_for(owner, "ready")
-        entry = State(tmp_path).entry("orphan")
+        entry = SandboxState(tmp_path).entry("orphan")
         assert entry is not None
         assert len(entry.children) == 5
         assert all(map(children.alive, entry.children.values()))
         os.kill(owner.pid, signal.SIGKILL)
     await until(lambda: not any(map(children.alive, entry.children.values())), "all five processes have ended")
-    later = LocalProvider(Settings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs", nodes=NodeShape(count=0)))
+    later = LocalProvider(
+        ProviderSettings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs", nodes=NodeShape(count=0))
+    )
     (again,) = await later.up(["orphan"])  # sweeps away the folder that the crash left
     assert again.name == "orphan"
-    found = State(tmp_path).entry("orphan")
+    found = SandboxState(tmp_path).entry("orphan")
     assert found is not None
     assert not {child.pid for child in found.children.values()} & {child.pid for child in entry.children.values()}
     assert await later.down() == ["orphan"]
@@ -276,14 +278,14 @@ async def test_nothing_is_left_after_its_owner_was_killed(tmp_path: Path) -> Non
 
 
 async def test_a_detached_cluster_outlives_its_starter_and_ends_by_the_word_of_another(tmp_path: Path) -> None:
-    other = LocalProvider(Settings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs"))
+    other = LocalProvider(ProviderSettings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs"))
     try:
         with start_owner(tmp_path, "detached") as owner:
             await wait_for(owner, "ready")
             assert await asyncio.to_thread(owner.wait, START_SECONDS) == 0
         (found,) = await other.running()
         assert "orphan-node-0" in await Kubectl(found)("get", "nodes")
-        entry = State(tmp_path).entry("orphan")
+        entry = SandboxState(tmp_path).entry("orphan")
         assert entry is not None
     finally:
         ended = await other.down()

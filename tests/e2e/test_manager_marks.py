@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.cli.manifests import MANAGEMENT, Part, load_manifests
+from gatelift.cli.manifests import MANAGEMENT, InstallPart, load_manifests
 from gatelift_sandbox.provider import Cluster
 from support.e2e.rules import AS_GATELIFT, GATELIFT, MANAGER, control_plane, refused
 from support.e2e.sandbox_kubectl import Kubectl
@@ -48,7 +48,7 @@ READS: tuple[Json, ...] = (
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
+    parts = [part for part in MANAGEMENT if part is not InstallPart.WEBHOOK_CONFIGURATION]
     yield from control_plane(tmp_path_factory.mktemp("home"), [*load_manifests(*parts), *READS])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.cli.manifests import MANAGEMENT, Part, load_manifests
+from gatelift.cli.manifests import MANAGEMENT, InstallPart, load_manifests
 from gatelift_sandbox.provider import Cluster
 from support.e2e.rules import AS_GATELIFT, RESERVED, a_workload, control_plane, refused, status_of
 from support.e2e.sandbox_kubectl import Kubectl
@@ -23,7 +23,7 @@ ANY_TIME = condition("Any")["lastTransitionTime"]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
+    parts = [part for part in MANAGEMENT if part is not InstallPart.WEBHOOK_CONFIGURATION]
     yield from control_plane(tmp_path_factory.mktemp("home"), load_manifests(*parts))
 
 

@@ -12,7 +12,7 @@ from gatelift.core.state.case import Case
 from gatelift.core.works import deciding, intake, reconcile
 from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import rebuilding
-from gatelift_agent.core.placement.placements import State
+from gatelift_agent.core.placement.placements import PlacementState
 from gatelift_agent.core.session import orders
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
@@ -216,7 +216,7 @@ def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypat
     history.passes(100.0)
     assert broken.raised
     assert history.runs("bad") == {cluster}
-    assert [each.state for each in history.agent(cluster).machine.world.placements.values()] == [State.RUNNING]
+    assert [each.state for each in history.agent(cluster).machine.world.placements.values()] == [PlacementState.RUNNING]
     assert history.leader.charges("travels") == 500
 
 

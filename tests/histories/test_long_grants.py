@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift.config import Configuration
-from gatelift_agent.core.values.events import StreamClosed
+from gatelift_agent.core.values.events import ManagerStreamClosed
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from support.manager.builders import a_pod
 from support.sim import manager as sim_manager
@@ -22,7 +22,7 @@ def keep_the_connection(history: History, monkeypatch: pytest.MonkeyPatch) -> No
     """Let a be cut off behind a proxy that answers the pings of its agent, so that the agent notices nothing."""
     process = history.agent("a").process
     post = process.post
-    monkeypatch.setattr(process, "post", lambda event: None if isinstance(event, StreamClosed) else post(event))
+    monkeypatch.setattr(process, "post", lambda event: None if isinstance(event, ManagerStreamClosed) else post(event))
 
 
 @pytest.mark.parametrize("made_anew", [False, True], ids=["as it was", "made anew"])

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, WORKLOAD
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.records import RunRecord
 from support.sim.disasters import home_put_back, put_back
 from support.sim.history import History
 from support.sim.persons import recover
@@ -186,10 +186,10 @@ def test_hd_32_what_a_restored_record_does_not_explain_is_stopped_by_nobody(monk
     for name in names:
         history.until_runs(name)
     history.passes(30.0)
-    stopped: list[Record] = []
+    stopped: list[RunRecord] = []
     noted = history.world.truth.noted
 
-    def note(cluster: str, record: Record) -> None:
+    def note(cluster: str, record: RunRecord) -> None:
         if record.stopped is not None:
             stopped.append(record)
         noted(cluster, record)

@@ -21,7 +21,7 @@ from scripts import crds, not_served
 from scripts.crd_facts import FACTS
 from scripts.crds import DEFINITIONS
 
-from gatelift_kinds.shared.not_served import EACH, TABLE, Answer
+from gatelift_kinds.shared.not_served import EACH, TABLE, Treatment
 from gatelift_kinds.shared.not_served import Path as Where
 from gatelift_kube.objects.core import PodTemplate
 from gatelift_kube.objects.meta import Condition, ObjectMeta
@@ -198,5 +198,5 @@ def test_is_40_the_page_is_what_the_table_says() -> None:
 
 def test_is_40_what_is_left_as_it_is_is_no_wish_that_a_person_writes_into_a_spec() -> None:
     for entry in TABLE:
-        if entry.answer is Answer.LEFT and entry.path[0] == "spec":
+        if entry.answer is Treatment.LEFT and entry.path[0] == "spec":
             assert "topology" in entry.text or "pod set" in entry.text, entry

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gatelift_kinds.shared import failed_container
-from gatelift_kinds.shared.failed_container import Failure
+from gatelift_kinds.shared.failed_container import PodFailure
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.limits import LAST_WORDS_MAX
 from gatelift_wire.values.messages import FailedContainer
@@ -23,7 +23,7 @@ def container(name: str = "main", **states: Any) -> dict[str, Any]:
     return {"name": name, **states}
 
 
-def told(name: str = "p", **status: Any) -> Failure | None:
+def told(name: str = "p", **status: Any) -> PodFailure | None:
     document = {"metadata": {"name": name}, "spec": {"nodeName": "node-1"}, "status": status}
     raw = msgspec.json.encode(document)
     return failed_container.of_pod(msgspec.json.decode(raw, type=Pod), raw)

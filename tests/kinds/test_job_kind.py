@@ -11,7 +11,7 @@ from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.shared.values import MergeConflictError, ObjectEnd, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import (
     KEY,
@@ -192,7 +192,7 @@ def test_unsuspending_is_the_lift() -> None:
     after = patched(before, KIND.lift_patch(job(before)))
     assert KIND.lifted(job(after))
     moved = {**before, "metadata": {**before["metadata"], "resourceVersion": "10"}}
-    with pytest.raises(ApiError):
+    with pytest.raises(RequestRefusedError):
         patched(moved, KIND.lift_patch(job(before)))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.shared import asked_for, markers, not_served
-from gatelift_kinds.shared.not_served import TABLE, Answer
+from gatelift_kinds.shared.not_served import TABLE, Treatment
 from gatelift_kinds.shared.review import WebhookFacts
 
 FACTS = WebhookFacts(local_queues={"q": False})
@@ -84,7 +84,7 @@ def test_is_40_every_row_says_what_is_so_in_one_line_that_is_not_cut() -> None:
     for entry in TABLE:
         line = f"{asked_for.shown(entry.path)}: {entry.text}"
         assert "\n" not in line
-        if entry.answer is not Answer.LEFT:
+        if entry.answer is not Treatment.LEFT:
             assert len(line) <= 256, f"the API server cuts warnings: {line}"
 
 

@@ -22,7 +22,7 @@ from gatelift_kinds.shared.values import (
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_wire.values.keys import PlacementKey
 from support.manager.kind_objects import GATE, KEY, QUEUED, WALL, Json, a_pod, merged, patched, pod, raw, workload
 
@@ -243,7 +243,7 @@ def test_a_late_lift_fails_on_another(field: str) -> None:
     body = KIND.lift_patch(pod(a_pod()))
     moved = a_pod()
     moved["metadata"][field] = "other"
-    with pytest.raises(ApiError):
+    with pytest.raises(RequestRefusedError):
         patched(moved, body)
 
 
@@ -325,7 +325,7 @@ def test_hd_133_the_mark_on_a_gated_pod_fails_on_one_that_was_changed_since(anno
     assert isinstance(step, PatchStep)
     since = copy.deepcopy(before)
     since["metadata"]["resourceVersion"] = "4712"
-    with pytest.raises(ApiError):
+    with pytest.raises(RequestRefusedError):
         patched(since, step.body)
 
 

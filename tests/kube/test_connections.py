@@ -12,7 +12,7 @@ import pytest
 from gatelift_kube.api import connections
 from gatelift_kube.api import transport as http
 from gatelift_kube.api.config import ClusterConfig
-from gatelift_kube.api.connections import Answer, Connections, Line
+from gatelift_kube.api.connections import Connections, HttpAnswer, OpenConnection
 from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding import errors
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX
@@ -82,7 +82,7 @@ async def serving(
         await listening.wait_closed()
 
 
-async def get(transport: HttpTransport) -> Answer:
+async def get(transport: HttpTransport) -> HttpAnswer:
     return await transport.request("GET", "/api", seconds=60.0)
 
 
@@ -167,7 +167,7 @@ async def test_few_connections_are_made_at_a_time_and_all_requests_get_their_tur
     under_way: list[int] = []
     full = asyncio.Event()
 
-    async def make(_self: Connections) -> Line:
+    async def make(_self: Connections) -> OpenConnection:
         under_way.append(len(under_way) + 1)
         if len(under_way) == connections.MAKING_MAX:
             full.set()
@@ -212,14 +212,14 @@ async def test_a_connection_that_the_server_ends_is_not_used_again() -> None:
 )
 async def test_an_answer_is_read_however_it_comes(pieces: list[bytes]) -> None:
     async with serving(lambda _connection, _number: pieces) as (_, transport):
-        assert await get(transport) == Answer(200, b"{}")
-        assert await get(transport) == Answer(200, b"{}")
+        assert await get(transport) == HttpAnswer(200, b"{}")
+        assert await get(transport) == HttpAnswer(200, b"{}")
 
 
 async def test_an_answer_without_a_body_is_an_answer() -> None:
     async with serving(lambda _connection, _number: [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (server, transport):
-        assert await get(transport) == Answer(204, b"")
-        assert await get(transport) == Answer(204, b"")
+        assert await get(transport) == HttpAnswer(204, b"")
+        assert await get(transport) == HttpAnswer(204, b"")
         assert server.connections == 1
 
 

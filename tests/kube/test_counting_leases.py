@@ -13,7 +13,7 @@ from gatelift_kube.deciding.election import (
     TENURES_MAX,
     UNSEEN_WRITES,
     Election,
-    Step,
+    ElectionStep,
     counter_of,
     holder_digest,
     is_settled,
@@ -108,7 +108,7 @@ def test_hd_31_a_holder_that_finds_its_own_lease_set_back_leads_no_more() -> Non
     renew(election, stored, 4.0)
     election.observe(stored.count(2), 5.0)
     assert election.lost(5.0) == "the Lease counts 2, we wrote 3: was it restored?"
-    assert election.step(5.0) is Step.WAIT
+    assert election.step(5.0) is ElectionStep.WAIT
 
 
 def test_hd_77_a_candidate_that_sees_the_lease_count_less_than_it_did_has_outlived_a_restore() -> None:
@@ -151,7 +151,7 @@ def test_hd_31_a_recovery_goes_on_above_what_was_shown_and_lists_nobody_from_bef
 def test_hd_31_a_lease_that_does_not_count_is_written_as_ever() -> None:
     election = Election(KEY, "me", TIMES)
     election.observe(None, -15.0)
-    assert "annotations" not in election.body(Step.CREATE, 0.0, 0.0)["metadata"]
+    assert "annotations" not in election.body(ElectionStep.CREATE, 0.0, 0.0)["metadata"]
 
 
 # --- what a lead hands on (HD-177) ---------------------------------------------------------------------------------

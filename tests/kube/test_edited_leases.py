@@ -11,7 +11,7 @@ from gatelift_kube.deciding.election import (
     BELIEVED_MAX,
     TERM_BELIEVED_MAX,
     TERM_MAX,
-    Step,
+    ElectionStep,
     counter_of,
     holder_digest,
 )
@@ -39,7 +39,7 @@ def test_hd_200_a_number_that_nobody_has_counted_to_is_put_back_by_the_holder_an
 def test_hd_200_what_was_written_and_never_answered_is_no_edit() -> None:
     stored, election = leading(5)
     for second in range(10):
-        body = election.body(Step.RENEW, 0.0, 2.0 + second / 10)
+        body = election.body(ElectionStep.RENEW, 0.0, 2.0 + second / 10)
         election.observe(stored.take(body), 2.0 + second / 10)
     renew(election, stored, 4.0)
     assert election.standing.counter == 16
@@ -75,8 +75,8 @@ def test_hd_200_a_recovery_from_such_a_number_comes_to_rest() -> None:
 def test_hd_200_a_renewal_that_is_answered_with_a_lower_number_extends_nothing() -> None:
     stored, election = leading(5)
     until = election.standing.valid_until
-    assert election.step(2.0) is Step.RENEW
-    stored.take(election.body(Step.RENEW, 0.0, 2.0))
+    assert election.step(2.0) is ElectionStep.RENEW
+    stored.take(election.body(ElectionStep.RENEW, 0.0, 2.0))
     election.renewed(stored.count(3), 2.0, 2.0)
     assert (election.standing.counter, election.standing.valid_until) == (5, until)
     assert election.lost(2.0) == "the Lease counts 3, we wrote 5: was it restored?"

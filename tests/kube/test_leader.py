@@ -13,7 +13,7 @@ import pytest
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.leader import Floors, LeaderElector
 from gatelift_kube.deciding import election as elections
-from gatelift_kube.deciding.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step
+from gatelift_kube.deciding.election import ANNOTATION_COUNTER, Election, ElectionStep, ElectionTimes
 from gatelift_kube.deciding.errors import UnreachableError
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.process.clock import Clock, monotonic
@@ -53,38 +53,38 @@ def test_hd_44_a_lease_that_is_not_there_is_waited_for_as_one_that_ran_out() -> 
     """HD-44: a person may have deleted it a moment ago, while somebody held it."""
     election = candidate()
     election.observe(None, 100.0)
-    assert election.step(100.0) is Step.WAIT
+    assert election.step(100.0) is ElectionStep.WAIT
     election.observe(None, 114.9)
-    assert election.step(114.9) is Step.WAIT
+    assert election.step(114.9) is ElectionStep.WAIT
     assert election.free_at() == 115.0, "looking again does not make it longer"
-    assert election.step(115.0) is Step.CREATE
-    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 1
+    assert election.step(115.0) is ElectionStep.CREATE
+    assert election.body(ElectionStep.CREATE, 0.0)["spec"]["leaseTransitions"] == 1
 
 
 def test_hd_44_a_lease_that_was_given_back_and_then_deleted_may_have_been_held_in_between() -> None:
     election = candidate()
     election.observe(lease("", 4, "1"), 0.0)
     election.observe(None, 2.0)
-    assert election.step(16.9) is Step.WAIT
-    assert election.step(17.0) is Step.CREATE
-    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 5
+    assert election.step(16.9) is ElectionStep.WAIT
+    assert election.step(17.0) is ElectionStep.CREATE
+    assert election.body(ElectionStep.CREATE, 0.0)["spec"]["leaseTransitions"] == 5
 
 
 def test_a_lease_that_nobody_ever_held_is_taken_at_once_in_the_first_term() -> None:
     election = candidate()
     election.observe(lease("", 0, "1"), 0.0)
-    assert election.step(0.0) is Step.TAKE
-    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 1
+    assert election.step(0.0) is ElectionStep.TAKE
+    assert election.body(ElectionStep.TAKE, 0.0)["spec"]["leaseTransitions"] == 1
 
 
 def test_anothers_lease_is_waited_for_by_our_own_clock_whatever_its_times_say() -> None:
     election = candidate()
     election.observe(lease("other", 4, "1"), 100.0)
-    assert election.step(114.9) is Step.WAIT
+    assert election.step(114.9) is ElectionStep.WAIT
     election.observe(lease("other", 4, "2"), 110.0)
-    assert election.step(124.9) is Step.WAIT
-    assert election.step(125.0) is Step.TAKE
-    body = election.body(Step.TAKE, 0.0)
+    assert election.step(124.9) is ElectionStep.WAIT
+    assert election.step(125.0) is ElectionStep.TAKE
+    body = election.body(ElectionStep.TAKE, 0.0)
     assert body["spec"]["leaseTransitions"] == 5
     assert body["metadata"] == {"resourceVersion": "2"}
 
@@ -92,22 +92,22 @@ def test_anothers_lease_is_waited_for_by_our_own_clock_whatever_its_times_say() 
 def test_a_holder_that_says_a_longer_time_is_given_it() -> None:
     election = candidate()
     election.observe(lease("other", 4, "1", seconds=60), 0.0)
-    assert election.step(59.0) is Step.WAIT
-    assert election.step(60.0) is Step.TAKE
+    assert election.step(59.0) is ElectionStep.WAIT
+    assert election.step(60.0) is ElectionStep.TAKE
 
 
 def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
     election = candidate()
     election.observe(lease("", 4, "1"), 0.0)
-    assert election.step(0.0) is Step.TAKE
+    assert election.step(0.0) is ElectionStep.TAKE
 
 
 def test_our_own_name_in_the_lease_of_a_former_life_is_waited_for_and_gets_a_new_term() -> None:
     election = candidate()
     election.observe(lease("me", 4, "1"), 0.0)
-    assert election.step(0.0) is Step.WAIT
-    assert election.step(15.0) is Step.TAKE
-    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 5
+    assert election.step(0.0) is ElectionStep.WAIT
+    assert election.step(15.0) is ElectionStep.TAKE
+    assert election.body(ElectionStep.TAKE, 0.0)["spec"]["leaseTransitions"] == 5
 
 
 def test_our_time_runs_from_the_moment_the_renewal_was_sent() -> None:
@@ -118,10 +118,10 @@ def test_our_time_runs_from_the_moment_the_renewal_was_sent() -> None:
     assert election.standing.valid_until == 11.0
     assert election.standing.leads(10.9)
     assert not election.standing.leads(11.0)
-    assert election.step(5.0) is Step.RENEW
+    assert election.step(5.0) is ElectionStep.RENEW
     election.renewed(lease("me", 1, "2"), 6.0, 7.0)
     assert election.standing.valid_until == 16.0
-    assert "leaseTransitions" not in election.body(Step.RENEW, 0.0)["spec"]
+    assert "leaseTransitions" not in election.body(ElectionStep.RENEW, 0.0)["spec"]
 
 
 def test_after_a_lapse_the_same_process_gets_a_higher_term() -> None:
@@ -130,9 +130,9 @@ def test_after_a_lapse_the_same_process_gets_a_higher_term() -> None:
     election.acquired(lease("me", 1, "1"), 0.0, 0.0)
     assert election.lost(10.0) == "the Lease was not renewed within 10 s"
     election.resigned()
-    assert election.step(14.0) is Step.WAIT
-    assert election.step(15.0) is Step.TAKE
-    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 2
+    assert election.step(14.0) is ElectionStep.WAIT
+    assert election.step(15.0) is ElectionStep.TAKE
+    assert election.body(ElectionStep.TAKE, 0.0)["spec"]["leaseTransitions"] == 2
 
 
 def test_a_lease_that_another_took_is_lost_at_once() -> None:
@@ -149,17 +149,17 @@ def test_a_deleted_lease_is_lost_and_created_anew_only_when_its_holder_must_know
     election.observe(None, 1.0)
     assert election.lost(1.0) == "the Lease was deleted"
     election.resigned()
-    assert election.step(2.0) is Step.WAIT
-    assert election.step(16.0) is Step.CREATE
-    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 8
+    assert election.step(2.0) is ElectionStep.WAIT
+    assert election.step(16.0) is ElectionStep.CREATE
+    assert election.body(ElectionStep.CREATE, 0.0)["spec"]["leaseTransitions"] == 8
 
 
 def test_a_term_recorded_elsewhere_is_exceeded() -> None:
     election = candidate(floor=41)
     election.observe(None, 0.0)
-    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 42
+    assert election.body(ElectionStep.CREATE, 0.0)["spec"]["leaseTransitions"] == 42
     election.raise_floor(50)
-    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 51
+    assert election.body(ElectionStep.CREATE, 0.0)["spec"]["leaseTransitions"] == 51
 
 
 def test_only_what_is_ours_is_given_back() -> None:
@@ -309,7 +309,7 @@ async def test_hd_177_what_a_leader_says_of_its_lead_stands_in_the_lease_from_th
 ) -> None:
     def said() -> str:
         found = server.find(LEASE, KEY.name, KEY.namespace) or {}
-        return str(found.get("metadata", {}).get("annotations", {}).get(ANNOTATION_SETTLED, ""))
+        return str(found.get("metadata", {}).get("annotations", {}).get(elections.ANNOTATION_SETTLED, ""))
 
     leader = Running(server, "a", counts=True)
     async with started(leader):

@@ -12,7 +12,7 @@ import pytest
 from gatelift.adapters import peer_turns
 from gatelift.adapters.frame_slices import SLICE_MESSAGES
 from gatelift.adapters.peer_budget import CPU_BURST_SECONDS, PACE_WAIT_SECONDS_MAX
-from gatelift.core.api.events import Event, FrameArrived, StreamViolated
+from gatelift.core.api.events import AgentFrameArrived, Event, StreamViolated
 from gatelift.core.clusters.link_values import Reported
 from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.tasks import spawn
@@ -31,7 +31,7 @@ LIFTED = GatesLifted(key=PlacementKey("uid-of-w1", 1))
 
 async def test_hd_113_a_frame_is_read_when_the_core_has_handled_the_one_before(edge: Edge) -> None:
     def said() -> list[int]:
-        found = (each for each in edge.events if isinstance(each, FrameArrived))
+        found = (each for each in edge.events if isinstance(each, AgentFrameArrived))
         return [one.credits for each in found for one in each.frame.control if isinstance(one, CreditGrant)]
 
     async with raw(edge) as first, raw(edge, cluster="w2") as other:
@@ -45,7 +45,7 @@ async def test_hd_113_a_frame_is_read_when_the_core_has_handled_the_one_before(e
         await other.write(Frame(session=other.session, sequence=1, control=(CreditGrant(credits=201),)))
         await until(lambda: said() == [101, 201], "the other worker's is posted beside it, and no second one")
         edge.tells_handled = True
-        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+        for each in [each for each in edge.events if isinstance(each, AgentFrameArrived)]:
             edge.server.handled(each, 0.0)
         await until(lambda: said() == [101, 201, 102, 103])
 
@@ -82,7 +82,7 @@ async def test_is_10_a_large_frame_is_taken_in_slices_and_nothing_of_it_is_lost_
         await stream.write(Frame(session=stream.session, sequence=1, messages=messages))
         await until(lambda: len(edge.told(Reported, "w1")) == len(keys))
     assert [each.message.key for each in edge.told(Reported, "w1")] == keys  # type: ignore[union-attr]  # all of them have one
-    arrived = [each for each in edge.events if isinstance(each, FrameArrived) and each.frame.messages]
+    arrived = [each for each in edge.events if isinstance(each, AgentFrameArrived) and each.frame.messages]
     assert max(len(each.frame.messages) for each in arrived) <= SLICE_MESSAGES
 
 
@@ -136,7 +136,7 @@ async def test_is_10_a_large_frame_is_decoded_in_parts_and_none_before_the_one_b
         await stream.write(Frame(session=stream.session, sequence=1, messages=(report,) * 4))
         await until(lambda: len(sizes) == 1)
         edge.tells_handled = True
-        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+        for each in [each for each in edge.events if isinstance(each, AgentFrameArrived)]:
             edge.server.handled(each, 0.0)
         await until(lambda: len(edge.told(Reported, "w1")) == 4)
     assert len(sizes) == 4
@@ -189,10 +189,10 @@ async def test_is_10_of_a_frame_that_breaks_a_rule_no_more_is_taken_apart_whenev
         whole = codec.encode_from_agent(Frame(session=stream.session, sequence=1, messages=(report,) * 4))
         await stream.write(whole.replace(b'{"a"', b'["a"', 1))
         await stream.write(Frame(session=stream.session, sequence=5, control=(CreditGrant(credits=7),)))
-        await until(lambda: any(isinstance(each, FrameArrived) for each in said), "the next frame is read")
+        await until(lambda: any(isinstance(each, AgentFrameArrived) for each in said), "the next frame is read")
     violated, arrived, *_ = said
     assert isinstance(violated, StreamViolated)
-    assert isinstance(arrived, FrameArrived)
+    assert isinstance(arrived, AgentFrameArrived)
     assert arrived.frame.control == (CreditGrant(credits=7),)
 
 
@@ -206,7 +206,7 @@ async def test_a_stream_that_ends_between_two_slices_of_a_frame_says_no_more(edg
             await stream.write(Frame(session=stream.session, sequence=1, messages=(LIFTED,) * 200))
             await until(lambda: len(edge.told(Reported, "w1")) == SLICE_MESSAGES, "one slice is through")
         await until(edge.closed_streams)
-        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+        for each in [each for each in edge.events if isinstance(each, AgentFrameArrived)]:
             edge.server.handled(each, 0.0)
         await other.write(Frame(session=other.session, sequence=1, messages=(LIFTED,)))
         await until(lambda: edge.told(Reported, "w2"), "time for more has passed")

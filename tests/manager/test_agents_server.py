@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from gatelift.adapters import agents_server, authority
-from gatelift.core.api.commands import CloseStream, SendFrame
+from gatelift.core.api.commands import CloseAgentStream, SendToAgent
 from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, Reported
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
@@ -344,7 +344,7 @@ async def test_an_agent_that_does_not_read_loses_its_stream_and_delays_no_other(
         stream_id = next(each.stream_id for each in edge.opened_streams() if each.cluster == "w1")
         most = agents_server.BYTES_WAITING_MAX // limits.MEBIBYTE
         for number in range(3 * most):
-            edge.server.send(SendFrame(stream_id=stream_id, frame=big_frame(stalled.session, number + 1)))
+            edge.server.send(SendToAgent(stream_id=stream_id, frame=big_frame(stalled.session, number + 1)))
             if number % 8 == 0:
                 await answers(edge, other, "w2")
         await until(lambda: [each for each in edge.closed_streams() if each.stream_id == stream_id])
@@ -360,7 +360,7 @@ async def test_an_agent_that_does_not_take_a_frame_in_time_loses_its_stream(
     async with raw(edge) as stalled:
         await stalled.greet()
         for number in range(8):
-            edge.server.send(SendFrame(stream_id=1, frame=big_frame(stalled.session, number + 1)))
+            edge.server.send(SendToAgent(stream_id=1, frame=big_frame(stalled.session, number + 1)))
         await until(edge.closed_streams)
         assert edge.closed_streams()[0].text == "the agent does not read: a frame was not taken within 2 s"
 
@@ -372,8 +372,8 @@ async def test_a_stream_that_is_closed_ends_in_time_even_if_its_peer_does_not_re
     async with raw(edge) as stalled:
         await stalled.greet()
         for number in range(8):
-            edge.server.send(SendFrame(stream_id=1, frame=big_frame(stalled.session, number + 1)))
-        edge.server.close(CloseStream(stream_id=1, close=Close(reason=CloseReason.LOST)))
+            edge.server.send(SendToAgent(stream_id=1, frame=big_frame(stalled.session, number + 1)))
+        edge.server.close(CloseAgentStream(stream_id=1, close=Close(reason=CloseReason.LOST)))
         await until(edge.closed_streams)
         assert edge.closed_streams()[0].text == "the agent does not read: the stream was not closed in time"
 
@@ -407,7 +407,7 @@ async def test_streams_that_the_peer_does_not_let_go_of_count_until_it_does(
         await until(lambda: len(edge.opened_streams()) > len(stalled))
         stream_id = edge.opened_streams()[-1].stream_id
         for number in range(12):
-            edge.server.send(SendFrame(stream_id=stream_id, frame=big_frame(stream.session, number + 1)))
+            edge.server.send(SendToAgent(stream_id=stream_id, frame=big_frame(stream.session, number + 1)))
         stalled.append(stream)
     await until(lambda: edge.server.streams == 0)
     async with raw(edge) as one_more:
@@ -434,7 +434,7 @@ async def test_a_server_that_stops_ends_a_stream_in_time_whose_peer_does_not_rea
     async with raw(edge) as stalled:
         await stalled.greet()
         for number in range(8):
-            edge.server.send(SendFrame(stream_id=1, frame=big_frame(stalled.session, number + 1)))
+            edge.server.send(SendToAgent(stream_id=1, frame=big_frame(stalled.session, number + 1)))
         async with asyncio.timeout(agents_server.STOP_SECONDS + BUSY_SECONDS):
             await edge.server.stop()
             await until(lambda: edge.server.streams == 0)
@@ -445,13 +445,13 @@ async def test_a_frame_that_cannot_be_encoded_breaks_one_stream_only(edge: Edge)
         await stream.greet()
         stream_id = next(each.stream_id for each in edge.opened_streams() if each.cluster == "w1")
         huge = TemplateBlob(hash="h" * 64, content=b"x" * (limits.FRAME_BYTES_MAX + 1))
-        edge.server.send(SendFrame(stream_id=stream_id, frame=Frame(session=1, sequence=1, messages=(huge,))))
+        edge.server.send(SendToAgent(stream_id=stream_id, frame=Frame(session=1, sequence=1, messages=(huge,))))
         await until(lambda: edge.told(LinkBroken, "w1"))
         await answers(edge, other, "w2")
 
 
 async def test_commands_for_a_stream_that_is_gone_go_nowhere(edge: Edge) -> None:
-    edge.server.send(SendFrame(stream_id=99, frame=Frame(session=1, messages=(Forget(key=KEY),))))
-    edge.server.close(CloseStream(stream_id=99, close=Close(reason=CloseReason.LOST)))
+    edge.server.send(SendToAgent(stream_id=99, frame=Frame(session=1, messages=(Forget(key=KEY),))))
+    edge.server.close(CloseAgentStream(stream_id=99, close=Close(reason=CloseReason.LOST)))
     async with agent(edge) as honest:
         await answers(edge, honest, "w1")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.api.commands import Command, ReadAll, SendFrame
+from gatelift.core.api.commands import Command, ReadAll, SendToAgent
 from gatelift.core.clusters.link_values import PlacementsInventoried, Upcall
 from gatelift.core.records import record
 from gatelift.core.state.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
@@ -54,7 +54,7 @@ class Moving(Manager):
 
     def perform(self, commands: Iterable[Command]) -> None:
         found = tuple(commands)
-        controls = [control for each in found if isinstance(each, SendFrame) for control in each.frame.control]
+        controls = [control for each in found if isinstance(each, SendToAgent) for control in each.frame.control]
         if any(isinstance(control, InventoryRequest) for control in controls):
             self.asked_at = self.at
         super().perform(found)

@@ -21,7 +21,7 @@ from gatelift.core.api.events import EnrolmentAsked
 from gatelift.core.clusters.enrolment import EnrolmentSettings
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
-from gatelift_agent.adapters.targets import Target
+from gatelift_agent.adapters.targets import Endpoint
 from gatelift_kube.deciding.places import Places
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.streams import identity
@@ -123,7 +123,7 @@ async def test_the_agents_own_enrolment_trusts_the_port_by_the_tokens_hash_of_it
     monkeypatch.setattr(enrol_server, "RETRY_SECONDS", 0.5)
     edge.rotate(lambda state: authority.announce(state, utc_now()))
     token = expect(edge)
-    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    target = Endpoint(address=f"{HOST}:{edge.enrol.port}")
     enrolment = Enrolment(DirectoryStore(tmp_path), "w1", target, token, b"", utc_now=utc_now)
     ready = spawn("enrolment", enrolment.ready())
     await until(lambda: edge.api.objects["w1"].get("status") and edge.cluster("w1").status.enrolment)
@@ -137,7 +137,7 @@ async def test_the_agents_own_enrolment_trusts_the_port_by_the_tokens_hash_of_it
 async def test_an_agent_gives_its_token_to_no_port_whose_ca_the_token_does_not_name(edge: Edge, tmp_path: Path) -> None:
     expect(edge)
     foreign = tokens.compose("w1", bytes(24), authority.new_state(utc_now()).bundle)
-    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    target = Endpoint(address=f"{HOST}:{edge.enrol.port}")
     enrolment = Enrolment(DirectoryStore(tmp_path), "w1", target, foreign, b"", utc_now=utc_now)
     with pytest.raises(EnrolmentError, match="is not signed by the CA that the token names"):
         await enrolment.ready()

@@ -65,7 +65,7 @@ def test_the_condition_connected_is_true_with_a_session_unknown_without_and_fals
     manager.dial()
     manager.pass_time(3, agents=True)
     assert shown() == ("True", "Connected")
-    manager.event(events.StreamClosed(stream_id=1))
+    manager.event(events.AgentStreamClosed(stream_id=1))
     manager.pass_time(3)
     assert shown() == ("Unknown", "NoSession"), "its lease still counts"
     manager.pass_time(70)
@@ -117,7 +117,7 @@ def test_a_second_session_with_the_same_identity_fences_the_first() -> None:
     assert manager.agents[2].session == 2
     before = len(manager.upcalls)
     manager.event(
-        events.FrameArrived(stream_id=1, frame=Frame(session=1, sequence=1, messages=(GatesLifted(key=KEY),)))
+        events.AgentFrameArrived(stream_id=1, frame=Frame(session=1, sequence=1, messages=(GatesLifted(key=KEY),)))
     )
     assert not [each for each in manager.upcalls[before:] if isinstance(each, Reported)], "its reports change nothing"
 

@@ -38,7 +38,7 @@ from gatelift_kube.serving.status_server import ListenError
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying
 from gatelift_sandbox.installation import SYSTEM, Installation
-from gatelift_sandbox.provider import NodeShape, Settings, load
+from gatelift_sandbox.provider import NodeShape, ProviderSettings, load
 from support.until import until
 
 pytestmark = pytest.mark.timeout(300)
@@ -66,7 +66,7 @@ LOCAL = ObjectRef(WORKER_CLUSTER, ObjectKey("", "local"))
 @pytest_asyncio.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[tuple[Installation, ClusterConfig]]:
     """Raise a management cluster with our manifests, reached as the manager's ServiceAccount."""
-    provider = load("embedded", Settings(home=tmp_path, kubeconfigs=tmp_path / "kc", nodes=NodeShape(count=0)))
+    provider = load("embedded", ProviderSettings(home=tmp_path, kubeconfigs=tmp_path / "kc", nodes=NodeShape(count=0)))
     (management,) = await provider.up(["mgmt"])
     try:
         installation = Installation(folder=tmp_path / "installation", management=management, workers=[])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import generate_latest
 
-from gatelift.adapters.metrics import Metrics
+from gatelift.adapters.metrics import ManagerMetrics
 from gatelift.core.api.commands import Happened, Transition
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_kube.values import resources
@@ -26,7 +26,7 @@ class Counted:
     def __init__(self, readiness: ReadinessSettings | None = None) -> None:
         setting = a_setting(cpu="4", clusters=("a", "b"))
         self.world: World = a_world(setting, clusters=("a", "b"), readiness=readiness)
-        self.metrics = Metrics()
+        self.metrics = ManagerMetrics()
         self._seen = 0
 
     def value(self, name: str, /, **labels: str) -> float | None:
@@ -221,7 +221,7 @@ def test_quota_and_its_limits_are_shown_in_whole_units_and_only_where_there_are_
 
 
 def test_without_metrics_of_local_queues_there_are_none() -> None:
-    names = {family.name for family in Metrics(local_queues=False).registry.collect()}
+    names = {family.name for family in ManagerMetrics(local_queues=False).registry.collect()}
     assert not [name for name in names if name.startswith("kueue_local_queue")]
     assert "kueue_admitted_workloads" in names
 

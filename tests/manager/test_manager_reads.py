@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from gatelift.adapters.kubernetes import Identity, ManagementApi
+from gatelift.adapters.kubernetes import ManagementApi, WriterNames
 from gatelift.core.api import events
 from gatelift.core.api.commands import Read, ReadAll
 from gatelift.core.state.core import UNSENT_SECONDS
@@ -39,7 +39,7 @@ class Reading:
     def __init__(self, server: FakeApiServer, client: Client) -> None:
         self.server, self.client = server, client
         self.posted: list[events.Event] = []
-        self.api = ManagementApi(client, self.posted.append, budget(), Identity(controller="c", instance="i"), bool)
+        self.api = ManagementApi(client, self.posted.append, budget(), WriterNames(controller="c", instance="i"), bool)
 
     def ask(self, read_id: int, namespace: str) -> None:
         self.api.read(Read(read_id=read_id, ref=ObjectRef(POD, ObjectKey(namespace, "p"))))

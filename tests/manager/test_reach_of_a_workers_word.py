@@ -13,7 +13,7 @@ from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.records.gone import Evidence
 from gatelift.core.rules.successors import own_runs
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, left_alone
-from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, ForeignRun, WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, ForeignRunStatus, WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 from gatelift_wire.values import inventory
@@ -22,8 +22,8 @@ from gatelift_wire.values.keys import PlacementKey
 from support.manager.builders import NAMESPACE, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 
-COUNTED = ForeignRun(origin="elsewhere", count=1000)
-NAMED = ForeignRun(origin="elsewhere", kind="Pod", namespace=NAMESPACE, name="one", count=1)
+COUNTED = ForeignRunStatus(origin="elsewhere", count=1000)
+NAMED = ForeignRunStatus(origin="elsewhere", kind="Pod", namespace=NAMESPACE, name="one", count=1)
 HOME = "at-home"
 ONLY_B = "only-b"
 HOMES = "stays-here"
@@ -55,14 +55,14 @@ def setting() -> list[dict[str, Any]]:
     ]
 
 
-def a_world_in_which(*runs: ForeignRun, **view: Any) -> World:
+def a_world_in_which(*runs: ForeignRunStatus, **view: Any) -> World:
     """Return a world in which cluster a says that these are there."""
     world = a_world(setting(), clusters=("a", "b", LOCAL_CLUSTER))
     says(world, *runs, **view)
     return world
 
 
-def says(world: World, *runs: ForeignRun, **view: Any) -> None:
+def says(world: World, *runs: ForeignRunStatus, **view: Any) -> None:
     world.links.views["a"] = replace(world.links.views["a"], foreign=runs, **view)
     world.upcall(ClusterChanged(cluster="a"))
     world.settle()
@@ -118,8 +118,8 @@ def test_hd_111_a_name_holds_that_object_where_work_of_its_namespace_travels(
     assert waits(a_world_in_which(replace_namespace(NAMED, namespace)), queue, namespace=namespace) is held
 
 
-def replace_namespace(run: ForeignRun, namespace: str) -> ForeignRun:
-    return ForeignRun(origin=run.origin, kind=run.kind, namespace=namespace, name=run.name, count=run.count)
+def replace_namespace(run: ForeignRunStatus, namespace: str) -> ForeignRunStatus:
+    return ForeignRunStatus(origin=run.origin, kind=run.kind, namespace=namespace, name=run.name, count=run.count)
 
 
 def test_hd_111_a_name_holds_nothing_else() -> None:
@@ -127,12 +127,12 @@ def test_hd_111_a_name_holds_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("run", [NAMED, COUNTED], ids=["named", "counted"])
-def test_hd_111_no_word_reaches_a_namespace_that_a_person_keeps_from_that_worker(run: ForeignRun) -> None:
+def test_hd_111_no_word_reaches_a_namespace_that_a_person_keeps_from_that_worker(run: ForeignRunStatus) -> None:
     assert not waits(a_world_in_which(run, allowed_namespaces=("others",)), "main")
 
 
 @pytest.mark.parametrize("run", [NAMED, COUNTED], ids=["named", "counted"])
-def test_hd_111_who_waits_goes_on_when_a_person_keeps_its_namespace_from_that_worker(run: ForeignRun) -> None:
+def test_hd_111_who_waits_goes_on_when_a_person_keeps_its_namespace_from_that_worker(run: ForeignRunStatus) -> None:
     world = a_world_in_which(run)
     assert waits(world, "main")
     says(world, run, allowed_namespaces=("others",))
@@ -221,12 +221,12 @@ def a_cluster(ignored: str = "") -> WorkerCluster:
 
 def test_hd_111_one_word_covers_all_that_a_worker_says_of_others_now_and_later() -> None:
     assert awaited(a_cluster("elsewhere"), (COUNTED,)) == ()
-    assert awaited(a_cluster("elsewhere"), (ForeignRun(origin="elsewhere2", count=1),)) != ()
-    assert awaited(a_cluster("*"), (COUNTED, ForeignRun(origin="elsewhere2", count=1))) == ()
+    assert awaited(a_cluster("elsewhere"), (ForeignRunStatus(origin="elsewhere2", count=1),)) != ()
+    assert awaited(a_cluster("*"), (COUNTED, ForeignRunStatus(origin="elsewhere2", count=1))) == ()
 
 
 def test_hd_111_the_condition_names_a_few_origins_and_both_words() -> None:
-    found = condition(a_cluster(), tuple(ForeignRun(origin=f"o{number:03}", count=1) for number in range(256)))
+    found = condition(a_cluster(), tuple(ForeignRunStatus(origin=f"o{number:03}", count=1) for number in range(256)))
     assert found is not None
     assert "o007, ..." in found.message
     assert "o008" not in found.message

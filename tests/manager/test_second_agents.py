@@ -53,7 +53,7 @@ def condition(manager: Manager, type_: str) -> Condition:
 
 def lost() -> Manager:
     manager = served()
-    manager.event(events.StreamClosed(stream_id=1, text="gone"))
+    manager.event(events.AgentStreamClosed(stream_id=1, text="gone"))
     del manager.agents[1]
     manager.pass_time(LOST)
     return manager
@@ -93,7 +93,7 @@ def test_a_replica_of_the_agent_that_is_served_takes_over_at_once() -> None:
 def test_hd_60_between_two_sessions_of_the_first_the_second_is_turned_away_without_a_ticket() -> None:
     """HD-60: its right to start goes on while nobody is connected."""
     manager = served()
-    manager.event(events.StreamClosed(stream_id=1, text="gone"))
+    manager.event(events.AgentStreamClosed(stream_id=1, text="gone"))
     del manager.agents[1]
     second = agent("second", "x/two")
     assert greets(manager, 2, second) is CloseReason.ANOTHER_AGENT
@@ -133,7 +133,7 @@ def test_hd_60_a_ticket_counts_no_more_once_somebody_was_served() -> None:
     second = agent("second", "x/two")
     greets(manager, 2, second)
     assert greets(manager, 3, agent("first", "x/one", last=1)) is None
-    manager.event(events.StreamClosed(stream_id=3, text="gone"))
+    manager.event(events.AgentStreamClosed(stream_id=3, text="gone"))
     manager.agents.clear()
     manager.pass_time(LOST)
     assert greets(manager, 4, agent("second", "x/two", ticket=second.offered_ticket)) is CloseReason.ANOTHER_AGENT
@@ -196,7 +196,7 @@ def test_hd_64_a_session_that_was_written_for_an_agent_that_is_gone_by_then_is_l
     losses = manager.kinds().count(LinkLost.__name__)
     manager.hold_writes = True
     manager.dial(2, agent=agent("first", "x/one", last=1))
-    manager.event(events.StreamClosed(stream_id=2, text="gone"))
+    manager.event(events.AgentStreamClosed(stream_id=2, text="gone"))
     manager.agents.clear()
     (write,) = manager.held
     manager.held.clear()

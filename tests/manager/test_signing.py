@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gatelift.adapters.signing import BusyError, Rank, Signing
+from gatelift.adapters.signing import Rank, Signing, SigningBusyError
 from gatelift_kube.process.tasks import spawn
 
 
@@ -58,7 +58,7 @@ async def test_is_12_when_too_many_wait_the_last_stranger_of_who_holds_most_give
     ]
     outcomes = await work.finish(*tasks)
     assert work.order == ["session", "expected"]
-    assert [isinstance(each, BusyError) for each in outcomes] == [True, True, True, False, False]
+    assert [isinstance(each, SigningBusyError) for each in outcomes] == [True, True, True, False, False]
 
 
 async def test_is_12_who_hangs_up_while_he_waits_keeps_nobody_else_waiting() -> None:

@@ -77,8 +77,8 @@ def test_hd_112_no_value_of_a_run_of_others_keeps_a_session_or_a_loss_from_being
 @pytest.mark.parametrize("one", hostile(Hello(instance="i")), ids=repr)
 def test_hd_112_no_value_of_a_greeting_makes_a_status_that_is_refused(one: Hello, *, served: bool) -> None:
     manager = serving() if served else Manager(Api())
-    manager.event(events.StreamOpened(stream_id=5, cluster="w1", key_digest="k"))
-    manager.event(events.FrameArrived(stream_id=5, frame=Frame(session=0, control=(one,))))
+    manager.event(events.AgentStreamOpened(stream_id=5, cluster="w1", key_digest="k"))
+    manager.event(events.AgentFrameArrived(stream_id=5, frame=Frame(session=0, control=(one,))))
     manager.pass_time(3, agents=True)
     assert manager.api.refused == []
 

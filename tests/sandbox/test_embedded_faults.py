@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-from gatelift_sandbox.faults import FAULTS_MAX, Fault, FaultAction, FaultPlan
+from gatelift_sandbox.faults import FAULTS_MAX, FaultAction, FaultPlan, PlannedFault
 from support.servers.contract_api import Api, config
 from support.until import until
 
@@ -45,34 +45,36 @@ async def test_so_many_requests_fail_as_asked_for_and_the_next_succeeds(api: Api
 
 @pytest.mark.parametrize("code", [401, 403, 404, 409, 410, 429, 500, 503, 504])
 async def test_any_refusal_can_be_asked_for(api: Api, cluster: EmbeddedCluster, code: int) -> None:
-    cluster.faults.add(Fault(action=FaultAction.REFUSE, code=code, verb="get", name="a"))
+    cluster.faults.add(PlannedFault(action=FaultAction.REFUSE, code=code, verb="get", name="a"))
     said = await api.get(f"{CONFIGS}/a")
     assert said.code == code
     assert said.message == "asked for by a fault of the sandbox"
 
 
 async def test_other_requests_are_not_hit(api: Api, cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(action=FaultAction.REFUSE, verb="patch", resource="pods/status", namespace="default"))
+    cluster.faults.add(
+        PlannedFault(action=FaultAction.REFUSE, verb="patch", resource="pods/status", namespace="default")
+    )
     assert (await api.post(CONFIGS, config("a"))).code == 201
     assert len(cluster.faults.waiting()) == 1
 
 
 async def test_a_cut_request_is_not_done(api: Api, cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(action=FaultAction.CUT, verb="create"))
+    cluster.faults.add(PlannedFault(action=FaultAction.CUT, verb="create"))
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIGS, config("a"))
     assert (await api.get(f"{CONFIGS}/a")).code == 404
 
 
 async def test_a_lost_answer_is_that_of_a_write_that_happened(api: Api, cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(action=FaultAction.LOSE_ANSWER, verb="create"))
+    cluster.faults.add(PlannedFault(action=FaultAction.LOSE_ANSWER, verb="create"))
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIGS, config("a"))
     assert (await api.get(f"{CONFIGS}/a")).code == 200
 
 
 async def test_a_delayed_request_is_done_late(api: Api, cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(Fault(action=FaultAction.DELAY, verb="create", seconds=0.05))
+    cluster.faults.add(PlannedFault(action=FaultAction.DELAY, verb="create", seconds=0.05))
     assert (await api.post(CONFIGS, config("a"))).code == 201
     assert cluster.faults.used == 1
 
@@ -139,9 +141,9 @@ async def test_a_fault_that_makes_no_sense_is_refused(api: Api, fault: dict[str,
 def test_the_number_of_waiting_faults_is_bounded() -> None:
     plan = FaultPlan()
     for _ in range(FAULTS_MAX):
-        plan.add(Fault(action=FaultAction.CUT))
+        plan.add(PlannedFault(action=FaultAction.CUT))
     with pytest.raises(ValueError, match="wait already"):
-        plan.add(Fault(action=FaultAction.CUT))
+        plan.add(PlannedFault(action=FaultAction.CUT))
     plan.clear()
     assert plan.take("get", "pods", "", "") is None
 

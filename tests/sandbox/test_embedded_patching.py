@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_sandbox.embedded.documents import copied
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.patching import json_patch, merge, strategic
 
 
@@ -61,20 +61,20 @@ def test_a_json_patch_follows_rfc_6902(operations: Any, expected: Any) -> None:
     ],
 )
 def test_an_operation_that_cannot_be_done_refuses_the_patch(operation: Any) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         json_patch({"l": [1, 2]}, [operation])
     assert refused.value.code == 422
 
 
 @pytest.mark.parametrize("operations", [{}, ["x"], [{"op": "grow", "path": "/a"}]])
 def test_what_is_no_json_patch_is_a_bad_request(operations: Any) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         json_patch({}, operations)
     assert refused.value.code == 400
 
 
 def test_a_json_patch_has_at_most_ten_thousand_operations() -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * 10_001)
     assert refused.value.code == 413
 
@@ -125,6 +125,6 @@ def test_a_strategic_patch_follows_its_directives(patch: Any, field: str, expect
 
 
 def test_an_item_without_its_merge_key_is_a_bad_request() -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         strategic(copied(POD), {"containers": [{"image": "2"}]})
     assert "does not contain declared merge key: name" in refused.value.message

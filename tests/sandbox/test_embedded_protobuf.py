@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_sandbox.embedded import protobuf
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 
 SENT: dict[str, tuple[str, dict[str, Any] | None]] = {
     "create namespace team-a": (
@@ -161,7 +161,7 @@ def test_is_53_negative_numbers_flags_and_long_texts_are_read_and_fields_of_othe
 
 def test_is_53_bytes_in_the_place_of_a_number_are_a_bad_request() -> None:
     body = part(1, part(1, b"scheduling.k8s.io/v1") + part(2, b"PriorityClass")) + part(2, part(2, b"x"))
-    with pytest.raises(ApiError, match="bytes stand where there is a number"):
+    with pytest.raises(RequestRefusedError, match="bytes stand where there is a number"):
         protobuf.document(b"k8s\0" + body)
 
 
@@ -170,13 +170,13 @@ def test_is_53_a_body_that_ends_early_is_read_or_refused_in_words() -> None:
     for size in range(len(NAMESPACE)):
         try:
             protobuf.document(NAMESPACE[:size])
-        except ApiError:
+        except RequestRefusedError:
             refused += 1
     assert refused > len(NAMESPACE) / 2
 
 
 @pytest.mark.parametrize("broken", [b"{}", b"k8s\x00\xff", b"k8s\x00" + b"\xff" * 20, b"k8s\x00\x08\x01"])
 def test_is_53_what_is_no_protobuf_is_a_bad_request(broken: bytes) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         protobuf.document(broken)
     assert refused.value.code == 400

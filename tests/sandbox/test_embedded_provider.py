@@ -14,8 +14,8 @@ from gatelift_sandbox import children
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_sandbox.embedded.provider import KUBELET, SERVER, EmbeddedProvider
 from gatelift_sandbox.errors import AlreadyThereError, SandboxError, UnknownClusterError
-from gatelift_sandbox.provider import ApiServerAction, NodeShape, Settings, load
-from gatelift_sandbox.state import State
+from gatelift_sandbox.provider import ApiServerAction, NodeShape, ProviderSettings, load
+from gatelift_sandbox.state import SandboxState
 from support.servers.contract_api import Api, config
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
@@ -25,7 +25,7 @@ ANSWER_SECONDS = 30.0
 
 
 def provider(home: Path, nodes: int = 0) -> EmbeddedProvider:
-    made = load("embedded", Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=nodes)))
+    made = load("embedded", ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=nodes)))
     assert isinstance(made, EmbeddedProvider)
     return made
 
@@ -33,7 +33,7 @@ def provider(home: Path, nodes: int = 0) -> EmbeddedProvider:
 async def test_a_cluster_comes_with_nodes_and_goes_without_a_trace(tmp_path: Path) -> None:
     clusters = provider(tmp_path, nodes=2)
     (cluster,) = await clusters.up(["one"])
-    entry = State(tmp_path).entry("one")
+    entry = SandboxState(tmp_path).entry("one")
     assert entry is not None
     assert stat.S_IMODE(cluster.kubeconfig.stat().st_mode) == 0o600
     async with Api.open(await asyncio.to_thread(cluster.kubeconfig.read_text)) as api:

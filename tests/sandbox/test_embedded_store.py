@@ -9,12 +9,12 @@ import pytest
 from gatelift_kube.values import resources as known
 from gatelift_sandbox.embedded import watches
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.patching import MERGE_PATCH
 from gatelift_sandbox.embedded.seeding import RandomIdentities
-from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from gatelift_sandbox.embedded.selection import ListSelection, parse_labels
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
-from gatelift_sandbox.embedded.watches import Happened
+from gatelift_sandbox.embedded.watches import ChangeType
 from support.servers.embedded_rig import START, Rig, pod
 
 CONFIG = known.CONFIG_MAP
@@ -29,7 +29,7 @@ def config(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": data}
 
 
-def names(events: list[watches.WatchEvent]) -> list[tuple[Happened, str]]:
+def names(events: list[watches.WatchEvent]) -> list[tuple[ChangeType, str]]:
     return [(event.happened, event.stored.name) for event in events]
 
 
@@ -47,7 +47,7 @@ def test_a_watch_from_a_forgotten_version_is_expired(rig: Rig) -> None:
     start = rig.store.version
     rig.create(CONFIG, config("a"))
     rig.store.compact(kind)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.watch(kind, EVERYTHING, start)
     assert (refused.value.code, refused.value.reason) == (410, "Expired")
     assert refused.value.message == f"too old resource version: {start} ({rig.store.version})"
@@ -56,17 +56,17 @@ def test_a_watch_from_a_forgotten_version_is_expired(rig: Rig) -> None:
 
 def test_the_history_is_bounded(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = rig.store.kinds.of(known.LEASE)
-    history = watches.History(limit=3)
+    history = watches.ChangeLog(limit=3)
     monkeypatch.setattr(rig.store._shelf(kind.storage), "history", history)
     versions = []
     for index in range(5):
         rig.create(known.LEASE, {"metadata": {"name": f"l{index}"}})
         versions.append(rig.store.version)
     assert history.floor == versions[1]
-    with pytest.raises(ApiError):
+    with pytest.raises(RequestRefusedError):
         rig.store.watch(kind, EVERYTHING, versions[0])
     later = rig.store.watch(kind, EVERYTHING, versions[1]).take()
-    assert names(later) == [(Happened.ADDED, f"l{index}") for index in (2, 3, 4)]
+    assert names(later) == [(ChangeType.ADDED, f"l{index}") for index in (2, 3, 4)]
 
 
 def test_a_page_of_a_forgotten_version_is_expired(rig: Rig) -> None:
@@ -76,13 +76,13 @@ def test_a_page_of_a_forgotten_version_is_expired(rig: Rig) -> None:
     first = rig.store.list(kind, limit=1)
     rig.create(known.SECRET, {"metadata": {"name": "d"}})
     rig.store.compact(kind)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.list(kind, limit=1, token=first.next)
     assert refused.value.code == 410
 
 
 def test_a_token_that_nobody_gave_out_is_a_bad_request(rig: Rig) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.list(rig.store.kinds.of(CONFIG), token="nonsense!")
     assert refused.value.code == 400
 
@@ -92,7 +92,7 @@ def test_pages_keep_to_their_namespace(rig: Rig) -> None:
     rig.create(known.SECRET, {"metadata": {"name": "a"}})
     rig.create(known.SECRET, {"metadata": {"name": "z"}})
     rig.create(known.SECRET, {"metadata": {"name": "b"}}, "default-b")
-    kind, chosen = rig.store.kinds.of(known.SECRET), Selection(namespace="default")
+    kind, chosen = rig.store.kinds.of(known.SECRET), ListSelection(namespace="default")
     first = rig.store.list(kind, chosen, limit=1)
     second = rig.store.list(kind, chosen, limit=1, token=first.next)
     assert [[s.name for s in page.items] for page in (first, second)] == [["a"], ["z"]]
@@ -117,12 +117,12 @@ def test_a_dropped_watch_is_closed_and_the_next_one_goes_on_where_it_was(rig: Ri
     assert watch.closed
     rig.create(CONFIG, config("a"))
     assert watch.take() == []
-    assert names(rig.store.watch(kind, EVERYTHING, seen).take()) == [(Happened.ADDED, "a")]
+    assert names(rig.store.watch(kind, EVERYTHING, seen).take()) == [(ChangeType.ADDED, "a")]
 
 
 def test_a_watch_wakes_its_reader_at_each_event_it_selects(rig: Rig) -> None:
     kind, woken = rig.store.kinds.of(CONFIG), list[int]()
-    chosen = Selection(labels=parse_labels("a=b"))
+    chosen = ListSelection(labels=parse_labels("a=b"))
     watch = rig.store.watch(kind, chosen, rig.store.version, lambda: woken.append(1))
     rig.create(CONFIG, config("other"))
     assert woken == []
@@ -130,7 +130,7 @@ def test_a_watch_wakes_its_reader_at_each_event_it_selects(rig: Rig) -> None:
     assert woken == [1]
     rig.store.unwatch(kind, watch)
     rig.delete(CONFIG, "mine")
-    assert names(watch.take()) == [(Happened.ADDED, "mine")]
+    assert names(watch.take()) == [(ChangeType.ADDED, "mine")]
 
 
 class Stuck(RandomIdentities):
@@ -144,7 +144,7 @@ def test_a_generated_name_that_is_always_taken_already_exists() -> None:
     store = Store(Stuck(1))
     kind = store.kinds.of(known.NAMESPACE)
     store.create(kind, "", {"metadata": {"generateName": "n-"}}, START)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         store.create(kind, "", {"metadata": {"generateName": "n-"}}, START)
     assert refused.value.reason == "AlreadyExists"
 
@@ -161,14 +161,14 @@ def test_a_draft_that_was_overtaken_conflicts(rig: Rig) -> None:
     draft = rig.store.draft_update(kind, "default", "a", lambda found: {**found, "data": {"k": "1"}}, patch=True)
     assert draft.unconditional
     rig.patch(CONFIG, "a", {"data": {"k": "2"}})
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.commit(draft, rig.now)
     assert refused.value.reason == "Conflict"
     assert rig.get(CONFIG, "a")["data"] == {"k": "2"}
 
 
 def test_an_object_that_is_too_large_is_refused(rig: Rig) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.create(CONFIG, config("a", k="x" * 4 * 1024 * 1024))
     assert refused.value.code == 413
 
@@ -189,7 +189,7 @@ def test_a_dry_run_raises_no_version_and_tells_nobody(rig: Rig) -> None:
 def test_server_side_apply_is_refused_with_the_way_out(rig: Rig) -> None:
     rig.create(CONFIG, config("a"))
     kind = rig.store.kinds.of(CONFIG)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.patch(kind, "default", "a", b"{}", "application/apply-patch+yaml", rig.now)
     assert refused.value.code == 415
     assert "use `kubectl apply` without --server-side" in refused.value.message
@@ -198,6 +198,6 @@ def test_server_side_apply_is_refused_with_the_way_out(rig: Rig) -> None:
 def test_a_patch_that_is_no_json_is_a_bad_request(rig: Rig) -> None:
     rig.create(CONFIG, config("a"))
     kind = rig.store.kinds.of(CONFIG)
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         rig.store.patch(kind, "default", "a", b"{", MERGE_PATCH, rig.now)
     assert refused.value.code == 400

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_sandbox.embedded import json_path
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.selection import parse_fields, parse_labels
 from gatelift_sandbox.embedded.tables import age, duration
 
@@ -69,12 +69,12 @@ def test_a_path_finds_its_values(path: str, expected: list[Any]) -> None:
 
 @pytest.mark.parametrize("text", ["a=(b", "a in b", "=x", "a b"])
 def test_a_label_selector_that_cannot_be_read_is_a_bad_request(text: str) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         parse_labels(text)
     assert refused.value.code == 400
 
 
 def test_a_field_selector_that_cannot_be_read_is_a_bad_request() -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         parse_fields("metadata.name")
     assert refused.value.code == 400

@@ -12,7 +12,7 @@ from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, Syn
 from gatelift_kube.objects import core
 from gatelift_kube.values.resources import LEASE, NODE, POD
 from gatelift_sandbox.behaviour import LOST, Behaviour
-from gatelift_sandbox.kubelet.machine import KubeletMachine, Note, TimePassed
+from gatelift_sandbox.kubelet.machine import AppendRecord, KubeletMachine, TimePassed
 from support.servers.sandbox_rig import NODE_SETTINGS, WALL, Rig
 
 
@@ -434,7 +434,7 @@ def test_a_restarted_kubelet_ends_what_is_no_longer_known_to_the_api() -> None:
     after = Rig(earlier=tuple(before.notes))
     after.now += 10
     (note,) = after.machine.handle(Synced(POD), after.now)
-    assert isinstance(note, Note)
+    assert isinstance(note, AppendRecord)
     assert (note.record.stopped, note.record.exit_code) == (110.0, 137)
 
 

@@ -27,21 +27,21 @@ from gatelift_sandbox.k3s import K3sProvider
 from gatelift_sandbox.k3s_engine import Started
 from gatelift_sandbox.kind import KindProvider
 from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings, default_home, load
-from gatelift_sandbox.state import Entry, State
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, ProviderSettings, default_home, load
+from gatelift_sandbox.state import ClusterEntry, SandboxState
 from support.until import until
 
 GONE = Child(pid=1, started_ticks=-2)
 
 
-def settings(tmp_path: Path, *, detached: bool = False) -> Settings:
-    return Settings(home=tmp_path / "home", kubeconfigs=tmp_path / "kubeconfigs", detached=detached)
+def settings(tmp_path: Path, *, detached: bool = False) -> ProviderSettings:
+    return ProviderSettings(home=tmp_path / "home", kubeconfigs=tmp_path / "kubeconfigs", detached=detached)
 
 
-def an_entry(name: str, tmp_path: Path, *, starter: Child = GONE, detached: bool = False) -> Entry:
+def an_entry(name: str, tmp_path: Path, *, starter: Child = GONE, detached: bool = False) -> ClusterEntry:
     kubeconfig = tmp_path / f"{name}.yaml"
     kubeconfig.touch()
-    return Entry(
+    return ClusterEntry(
         name=name,
         provider="local",
         kubeconfig=str(kubeconfig),
@@ -172,7 +172,7 @@ async def test_when_the_caller_is_cancelled_all_are_ended() -> None:
 
 
 def test_what_is_saved_is_read_back_and_private(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = SandboxState(tmp_path)
     folder = state.claim("one")
     entry = an_entry("one", tmp_path, starter=children.this_process())
     state.save(entry)
@@ -185,21 +185,21 @@ def test_what_is_saved_is_read_back_and_private(tmp_path: Path) -> None:
 
 
 def test_a_name_is_claimed_once(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = SandboxState(tmp_path)
     state.claim("one")
     with pytest.raises(AlreadyThereError, match="cluster one of no provider"):
         state.claim("one")
 
 
 def test_a_damaged_record_names_its_file(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = SandboxState(tmp_path)
     (state.claim("one") / "cluster.json").write_text("{")
     with pytest.raises(SandboxError, match=r"cluster\.json is damaged .* delete the folder"):
         state.entries()
 
 
 def test_what_a_crash_left_is_told_apart_from_what_lives(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = SandboxState(tmp_path)
     me = children.this_process()
     for name, starter, detached in (
         ("mine", me, False),
@@ -236,7 +236,7 @@ async def test_a_process_that_ends_while_starting_is_named_with_the_end_of_its_l
     with pytest.raises(StartError) as told:
         await LocalProvider(settings(tmp_path)).up(["one"])
     assert str(told.value).startswith("one: kube-apiserver ended while starting: unknown flag: --nonsense (whole log: ")
-    assert State(tmp_path / "home").entries() == []
+    assert SandboxState(tmp_path / "home").entries() == []
     assert list((tmp_path / "kubeconfigs").iterdir()) == []
 
 
@@ -272,7 +272,7 @@ async def test_without_a_docker_engine_one_sentence_says_so(tmp_path: Path, monk
 
 
 def test_is_48_a_kind_cluster_has_an_address_on_its_network(tmp_path: Path) -> None:
-    state = State(settings(tmp_path).home)
+    state = SandboxState(settings(tmp_path).home)
     state.claim("one")
     state.save(msgspec.structs.replace(an_entry("one", tmp_path), provider="kind", facts={"kind": "gl-1-one"}))
     provider = KindProvider(settings(tmp_path))
@@ -291,7 +291,7 @@ async def test_is_48_a_cluster_that_cannot_be_deleted_at_once_is_tried_four_time
     (tmp_path / "kind").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr("gatelift_sandbox.kind.DELETE_PAUSE_SECONDS", 0.0)
-    state = State(settings(tmp_path).home)
+    state = SandboxState(settings(tmp_path).home)
     state.claim("one")
     state.save(msgspec.structs.replace(an_entry("one", tmp_path), provider="kind", facts={"kind": "gl-1-one"}))
     provider = KindProvider(settings(tmp_path))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatelift_sandbox.records import Record, encode, overlaps, parse, read, runs
+from gatelift_sandbox.records import RunRecord, encode, overlaps, parse, read, runs
 
 
 def ran(
     pod: str, started: float, stopped: float | None, *, epoch: int = 1, cluster: str = "a", workload: str = "w"
-) -> Record:
-    return Record(
+) -> RunRecord:
+    return RunRecord(
         cluster=cluster,
         node="n",
         namespace="ns",

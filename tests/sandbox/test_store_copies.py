@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
 from gatelift_sandbox.embedded.watches import Change
@@ -80,5 +80,5 @@ def test_watches_end_and_no_history_is_known() -> None:
     made(store, "new")
     store.restore(copy)
     assert watch.closed
-    with pytest.raises(ApiError):
+    with pytest.raises(RequestRefusedError):
         store.watch(kind, EVERYTHING, 0)

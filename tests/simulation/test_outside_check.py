@@ -15,7 +15,7 @@ import pytest
 from gatelift_kube.deciding.writes import Delete, Patch, PatchKind, WriteFailed
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.store import Copy
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import Work
 from support.sim.cluster import TEAM, Doc
 from support.sim.crowds import Crowds
@@ -139,7 +139,7 @@ def test_hd_50_a_container_that_outlives_its_objects_and_its_workload_counts() -
     truth = history.world.truth
     uid = pod["metadata"]["uid"]
     history.workers[cluster].delete(POD, "one", grace_seconds=0)
-    ran = Record(cluster=cluster, node="n", namespace=TEAM, name="one", pod_uid=uid, started=0.0)
+    ran = RunRecord(cluster=cluster, node="n", namespace=TEAM, name="one", pod_uid=uid, started=0.0)
     truth.noted(cluster, ran)
     assert history.runs("one") == {cluster}
 
@@ -223,7 +223,7 @@ def test_hd_120_a_container_is_counted_for_the_job_that_its_pod_was_made_for() -
     (pod,) = history.objects(cluster)
     twin = {"name": "twin", "namespace": TEAM, "labels": {}, "ownerReferences": pod["metadata"]["ownerReferences"]}
     history.world.truth.whose.seen(cluster, "Pod", {"metadata": {**twin, "uid": "twin"}})
-    ran = Record(cluster=cluster, node="n", namespace=TEAM, name="twin", pod_uid="twin", started=0.0)
+    ran = RunRecord(cluster=cluster, node="n", namespace=TEAM, name="twin", pod_uid="twin", started=0.0)
     with pytest.raises(TruthError, match="2 pods whose containers run"):
         history.world.truth.noted(cluster, ran)
 

@@ -16,7 +16,7 @@ import pytest
 from gatelift.webhooks import bodies, review
 from gatelift.webhooks.app import Daemon
 from gatelift.webhooks.envelope import VALUES_MAX
-from gatelift.webhooks.lanes import INLINE_BYTES_MAX, Places
+from gatelift.webhooks.lanes import INLINE_BYTES_MAX, ReviewPlaces
 from gatelift_kinds.pod.kind import PodKind
 from gatelift_kube.process.tasks import spawn
 from support.fuzz.crowd import blind, crowd, head
@@ -55,7 +55,7 @@ async def test_hd_115_a_body_that_comes_slower_than_its_rate_is_answered_so(
 
 
 async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() -> None:
-    deciding, order, inside = Places(bytes_max=10), list[int](), 0
+    deciding, order, inside = ReviewPlaces(bytes_max=10), list[int](), 0
 
     async def decide(name: int, size: int) -> None:
         nonlocal inside
@@ -76,7 +76,7 @@ async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() ->
 
 
 async def test_is_14_addresses_take_turns_so_that_who_sends_many_waits_for_himself() -> None:
-    places, order = Places(bytes_max=10), list[str]()
+    places, order = ReviewPlaces(bytes_max=10), list[str]()
 
     async def decide(address: str) -> None:
         async with places.place(10, address):

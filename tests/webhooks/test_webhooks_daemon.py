@@ -18,7 +18,7 @@ from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
 from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SHOWN, UNSERVED, VALIDATING, WARNED
-from gatelift.webhooks.metrics import Metrics
+from gatelift.webhooks.metrics import WebhookMetrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
 from gatelift_kinds.shared.names import workload_name
@@ -117,7 +117,7 @@ async def test_an_object_of_a_wrong_type_is_denied_and_the_daemon_lives(asking: 
 
 
 def test_reviews_are_counted_by_kind_step_and_status() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     for status, seconds in ((200, 0.002), (200, 0.004), (400, 0.001)):
         metrics.taken("Pod", "mutate", status, seconds)
     value = metrics.registry.get_sample_value

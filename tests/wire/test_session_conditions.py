@@ -65,7 +65,7 @@ def test_hd_55_an_agent_resumes_with_its_own_manager_only() -> None:
     """R6: another process never kept its outbox, whatever its Welcome says."""
     link = _open()
     link.cut(lose=True)
-    while link.agent_session.state is not wire.State.GREETING:
+    while link.agent_session.state is not wire.SessionState.GREETING:
         link.wait(0.5)
     stream = link.agent_session._stream
     assert stream is not None

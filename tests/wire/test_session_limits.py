@@ -4,7 +4,7 @@ import pytest
 
 from gatelift_wire.sessions import session as wire
 from gatelift_wire.sessions.cutting import inventory_chunks
-from gatelift_wire.sessions.session import SessionOutput, State, Transmit
+from gatelift_wire.sessions.session import SessionOutput, SessionState, Transmit
 from gatelift_wire.sessions.session_agent import AgentSession
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values import limits
@@ -58,7 +58,7 @@ def test_a_full_outbox_ends_the_session_and_the_next_one_resyncs() -> None:
     agent = open_link().agent_session
     outputs = agent.send([Applied(key=key(n)) for n in range(1, limits.OUTBOX_MESSAGES_MAX + 2)], 1.0)
     assert ended(outputs)[0][0] is CloseReason.OUTBOX_FULL
-    assert (agent.state, agent.unacknowledged) == (State.CLOSED, 0)
+    assert (agent.state, agent.unacknowledged) == (SessionState.CLOSED, 0)
     assert agent._lineage is None
 
 
@@ -186,7 +186,7 @@ def test_a_session_number_that_is_not_new_is_the_cores_mistake() -> None:
     manager.handle(wire.FrameReceived(stream_id=50, frame=greeting), 1.0)
     with pytest.raises(IllegalUse, match="session number: must be above 1, is 1"):
         manager.welcome(50, 1, "origin", 1.0)
-    assert manager.state is State.GREETING
+    assert manager.state is SessionState.GREETING
 
 
 def _hello() -> Hello:

@@ -1,7 +1,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatelift_wire.sessions.session import State
+from gatelift_wire.sessions.session import SessionState
 from gatelift_wire.sessions.session_agent import AgentSession
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values.keys import PlacementKey
@@ -132,5 +132,5 @@ def test_both_ends_rest_open_and_renew_for_an_hour() -> None:
         while story.link.deliver(story.link.manager) or story.link.deliver(story.link.agent):
             pass
     assert story.link.agent.session.session == 1
-    assert story.link.agent.session.state is State.OPEN
+    assert story.link.agent.session.state is SessionState.OPEN
     assert story.link.agent_session.lease_valid(story.link.now)

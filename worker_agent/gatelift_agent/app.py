@@ -31,10 +31,10 @@ from gatelift_agent.adapters.identity_store import (
 )
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.adapters.manager_client import ManagerClient
-from gatelift_agent.adapters.metrics import Metrics
-from gatelift_agent.adapters.targets import Target
-from gatelift_agent.config import Configuration
-from gatelift_agent.core.machine import Machine
+from gatelift_agent.adapters.metrics import AgentMetrics
+from gatelift_agent.adapters.targets import Endpoint
+from gatelift_agent.config import AgentConfiguration
+from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
@@ -65,7 +65,7 @@ RENEWAL_LOOK_SECONDS = 60.0
 class Agent:
     """One agent process. `run` lives until `stop` is set, or raises what ended it."""
 
-    config: Configuration
+    config: AgentConfiguration
     cluster: ClusterConfig
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     on_listening: Callable[[Agent], None] = lambda _agent: None
@@ -87,7 +87,7 @@ class Agent:
         self.stop.set()
 
 
-async def run_agent(config: Configuration, cluster: ClusterConfig, stop: asyncio.Event | None = None) -> None:
+async def run_agent(config: AgentConfiguration, cluster: ClusterConfig, stop: asyncio.Event | None = None) -> None:
     """Run the agent of a worker cluster until `stop` is set. Raises as `Agent.run`."""
     await Agent(config=config, cluster=cluster, stop=stop or asyncio.Event()).run()
 
@@ -101,14 +101,14 @@ class _Process:
         self._config = config
         self._client = client
         self._log = structlog.get_logger("gatelift.agent").bind(cluster=config.cluster)
-        self._metrics = Metrics()
+        self._metrics = AgentMetrics()
         self._access = MetricsAccess(client) if config.metrics_authentication else None
         self._instance = f"{os.environ.get('POD_NAME', config.cluster)}-{uuid.uuid4().hex[:8]}"
         self._supervisor = Supervisor(agent.fail)
-        self._machine = Machine(
+        self._machine = AgentMachine(
             config.core_settings(self._instance, version("gatelift")), jitter=_jitter(self._instance)
         )
-        enrol = Target(address=config.enrol, server_name=config.server_name, proxy=config.proxy)
+        enrol = Endpoint(address=config.enrol, server_name=config.server_name, proxy=config.proxy)
         self._enrolment = Enrolment(
             _store(config, client),
             config.cluster,
@@ -118,7 +118,7 @@ class _Process:
             utc_now=_utc_now,
         )
         self._limits = budget(per_second=config.api_per_second, in_flight=config.api_in_flight)
-        target = Target(address=config.manager, server_name=config.server_name, proxy=config.proxy)
+        target = Endpoint(address=config.manager, server_name=config.server_name, proxy=config.proxy)
         self._stream = ManagerClient(self._post, target, self._enrolment.ready)
         self._api = WorkerApi(
             client,
@@ -141,7 +141,7 @@ class _Process:
             log=self._log,
         )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-            self._machine, performer, tick=events.Ticked(), clock=boottime, observe=self._metrics.handled
+            self._machine, performer, tick=events.AgentTicked(), clock=boottime, observe=self._metrics.handled
         )
         self._times = config.leader_election.times()
         self._elector = LeaderElector(
@@ -201,7 +201,7 @@ class _Process:
         self._log.info("stopping")
         if self._taking_over is not None:
             self._taking_over.cancel()
-        self._post(events.LeadershipLost())
+        self._post(events.AgentLeadershipLost())
         await self._stream.stop()
         if await self._api.drained(WRITE_SECONDS_MAX):
             await self._elector.stop()
@@ -234,14 +234,14 @@ class _Process:
         if self._elector.term == term:
             mark = leadership.found_mark(self._elector.standing)
             self._post(leadership.gained(term, self._free_term, self._times, mark))
-            self._post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
+            self._post(events.AgentLeadershipExtended(valid_until=self._elector.valid_until()))
 
     def _lost(self, reason: str) -> None:
         self._log.warning("no longer leading", reason=reason)
         for task in (self._taking_over, self._enrolling):
             if task is not None:
                 task.cancel()
-        self._post(events.LeadershipLost())
+        self._post(events.AgentLeadershipLost())
 
     async def _keep_told(self) -> None:
         elector = self._elector
@@ -309,7 +309,7 @@ class _Process:
         )
 
 
-def _store(config: Configuration, client: Client) -> IdentityStore:
+def _store(config: AgentConfiguration, client: Client) -> IdentityStore:
     if config.identity_directory:
         return DirectoryStore(Path(config.identity_directory))
     return SecretStore(client, config.namespace, config.identity_secret)

@@ -31,7 +31,7 @@ from gatelift_kube.values.resources import RESOURCE_FLAVOR
 from gatelift_wire.streams import identity
 from gatelift_wire.values import limits, tokens
 
-__all__ = ["ConfigError", "Configuration", "load"]
+__all__ = ["AgentConfiguration", "ConfigError", "load"]
 
 WRITES_MAX = 100_000
 """More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
@@ -129,7 +129,7 @@ class LeaderElectionSection(Section):
         )
 
 
-class Configuration(EnvironmentSettings):
+class AgentConfiguration(EnvironmentSettings):
     """The whole file."""
 
     model_config = SettingsConfigDict(
@@ -229,13 +229,13 @@ class Configuration(EnvironmentSettings):
         return value
 
     @model_validator(mode="after")
-    def _guarded_metrics_have_a_port(self) -> Configuration:
+    def _guarded_metrics_have_a_port(self) -> AgentConfiguration:
         if self.metrics_authentication and not self.metrics:
             raise ValueError("metrics: must be an address where metricsAuthentication is true; write 0.0.0.0:8080")
         return self
 
     @model_validator(mode="after")
-    def _token_names_us(self) -> Configuration:
+    def _token_names_us(self) -> AgentConfiguration:
         if self.token and tokens.parse(self.token).cluster != self.cluster:
             named = tokens.parse(self.token).cluster
             raise ValueError(f"token: is for cluster {named}, this is {self.cluster}; use the token of this cluster")
@@ -278,7 +278,7 @@ class Configuration(EnvironmentSettings):
                 tolerate_all=policy.tolerate_all,
             ),
             capacity=tuple(
-                core.FlavorCapacity(
+                core.NominalCapacity(
                     flavor=each.flavor, resource=each.resource, nominal=amounts.parse(each.nominal, each.resource)
                 )
                 for each in self.capacity
@@ -293,7 +293,7 @@ class Configuration(EnvironmentSettings):
         return self.capacity_from_nodes and self.watch_nodes and not self.capacity
 
 
-def load(path: Path | None) -> Configuration:
+def load(path: Path | None) -> AgentConfiguration:
     """Read and check the file (None: environment only). Raises ConfigError with one line per problem."""
     document = read(path)
-    return checked(lambda: Configuration(**document), "GATELIFT_AGENT_")
+    return checked(lambda: AgentConfiguration(**document), "GATELIFT_AGENT_")

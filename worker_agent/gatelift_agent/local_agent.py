@@ -10,9 +10,9 @@ import structlog
 
 from gatelift_agent.adapters import leadership
 from gatelift_agent.adapters.kubernetes import WorkerApi, at_home
-from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
+from gatelift_agent.core.values.settings import AgentMode, AgentSettings, Policy
 from gatelift_agent.runtime.perform import Performer
 from gatelift_kinds.registry import SERVED
 from gatelift_kube.api.client import Client
@@ -25,10 +25,10 @@ from gatelift_kube.process.tasks import Supervisor
 from gatelift_wire.values.messages import Frame
 
 
-class LocalStream(Protocol):
+class ManagerEnd(Protocol):
     """The manager's end of the in-memory stream: at most one at a time."""
 
-    def open(self, peer: Peer) -> None:
+    def open(self, peer: AgentEnd) -> None:
         """Connect."""
         ...
 
@@ -42,7 +42,7 @@ class LocalStream(Protocol):
 
 
 @dataclass(slots=True)
-class Peer:
+class AgentEnd:
     """The agent's end of one stream."""
 
     stream_id: int
@@ -51,7 +51,7 @@ class Peer:
 
     def frame_arrived(self, frame: Frame) -> None:
         """Take a frame from the manager."""
-        self.post(events.FrameArrived(stream_id=self.stream_id, frame=frame))
+        self.post(events.ManagerFrameArrived(stream_id=self.stream_id, frame=frame))
 
     def closed(self, text: str) -> None:
         """Take that the manager closed the stream."""
@@ -61,22 +61,22 @@ class Peer:
         """Say once that the stream is over."""
         if not self.over:
             self.over = True
-            self.post(events.StreamClosed(stream_id=self.stream_id, text=text))
+            self.post(events.ManagerStreamClosed(stream_id=self.stream_id, text=text))
 
 
 class _StreamEnd:
     """Carries out the machine's stream commands on the in-memory stream."""
 
-    def __init__(self, stream: LocalStream, post: Callable[[events.Event], None]) -> None:
+    def __init__(self, stream: ManagerEnd, post: Callable[[events.Event], None]) -> None:
         self._stream = stream
         self._post = post
-        self._peer: Peer | None = None
+        self._peer: AgentEnd | None = None
 
     def dial(self, stream_id: int) -> None:
         """Connect; the manager answers at once."""
-        self._peer = Peer(stream_id, self._post)
+        self._peer = AgentEnd(stream_id, self._post)
         self._stream.open(self._peer)
-        self._post(events.StreamOpened(stream_id=stream_id))
+        self._post(events.ManagerStreamOpened(stream_id=stream_id))
 
     def send(self, stream_id: int, frame: Frame) -> None:
         """Hand a frame over."""
@@ -100,7 +100,7 @@ class LocalAgent:
     def __init__(
         self,
         client: Client,
-        stream: LocalStream,
+        stream: ManagerEnd,
         *,
         instance: str,
         leads_until: Callable[[], float],
@@ -112,8 +112,8 @@ class LocalAgent:
         self._clock = clock
         self._supervisor = Supervisor(self._failed)
         self.failure = ""
-        settings = AgentSettings(mode=Mode.LOCAL, instance=instance, policy=Policy(any_namespace=True))
-        self.machine = Machine(settings)
+        settings = AgentSettings(mode=AgentMode.LOCAL, instance=instance, policy=Policy(any_namespace=True))
+        self.machine = AgentMachine(settings)
         self._api = WorkerApi(
             client,
             self._post,
@@ -135,7 +135,7 @@ class LocalAgent:
             log=structlog.get_logger("gatelift.agent").bind(cluster="local"),
         )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-            self.machine, performer, tick=events.Ticked(), clock=clock
+            self.machine, performer, tick=events.AgentTicked(), clock=clock
         )
 
     @property
@@ -153,15 +153,15 @@ class LocalAgent:
             "lead of local",
             leadership.keep_told(self._post, self._leads_until, self._leads),
         )
-        self._post(events.LeadershipGained(term=term, settle_seconds=settle_seconds))
-        self._post(events.LeadershipExtended(valid_until=self._leads_until()))
+        self._post(events.AgentLeadershipGained(term=term, settle_seconds=settle_seconds))
+        self._post(events.AgentLeadershipExtended(valid_until=self._leads_until()))
 
     def _leads(self) -> bool:
         return self._leads_until() > self._clock()
 
     async def stop(self) -> None:
         """End all tasks; writes under way are answered by nobody."""
-        self._post(events.LeadershipLost())
+        self._post(events.AgentLeadershipLost())
         await self._supervisor.stop()
 
     def _post(self, event: events.Event) -> None:
@@ -176,7 +176,7 @@ class LocalAgent:
 
 async def start_local_agent(
     client: Client,
-    stream: LocalStream,
+    stream: ManagerEnd,
     *,
     instance: str,
     term: int,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.charges.holders import Holders
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import ClusterQueue
 
@@ -148,7 +148,7 @@ class Debts:
             if not debt.holders:
                 del self.known[key]
 
-    def _held(self, node: Node, holders: Holders) -> dict[str, Entry]:
+    def _held(self, node: TreeNode, holders: Holders) -> dict[str, Entry]:
         """Return who holds quota below a node, also by a debt to a cohort there."""
         found: dict[str, Entry] = {}
         for one in _below(node):
@@ -161,18 +161,18 @@ class Debts:
         return found
 
 
-def title(node: Node) -> str:
+def title(node: TreeNode) -> str:
     """Return a name for a node: those of queues and cohorts are separate."""
     return f"{'queue' if node.is_queue else 'cohort'}/{node.name}"
 
 
-def parent_of(tree: Tree, node: Node) -> str:
+def parent_of(tree: Tree, node: TreeNode) -> str:
     """Return the name of the parent that a node has in another tree, "" for none."""
     found = (tree.queues if node.is_queue else tree.cohorts).get(node.name)
     return found.parent.name if found is not None and found.parent is not None else ""
 
 
-def _below(node: Node) -> Iterator[Node]:
+def _below(node: TreeNode) -> Iterator[TreeNode]:
     stack = [node]
     while stack:
         one = stack.pop()
@@ -180,7 +180,7 @@ def _below(node: Node) -> Iterator[Node]:
         stack.extend(one.children)
 
 
-def _due(debt: Debt, tree: Tree, lender: Node) -> Usage:
+def _due(debt: Debt, tree: Tree, lender: TreeNode) -> Usage:
     """Return what is left of a debt: what those hold who held quota then, and are not charged in its tree anyway.
 
     What is charged in one place of a tree beyond its quota is nobody's in all of it.
@@ -194,7 +194,7 @@ def _due(debt: Debt, tree: Tree, lender: Node) -> Usage:
     return {cell: min(amount, left[cell]) for cell, amount in debt.borrowed.items() if cell in left}
 
 
-def root_of(node: Node) -> Node:
+def root_of(node: TreeNode) -> TreeNode:
     """Return the top of a node's tree."""
     while node.parent is not None:
         node = node.parent

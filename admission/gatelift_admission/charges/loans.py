@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_admission.charges.debts import parent_of, root_of, title
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Usage
 
 
@@ -51,7 +51,7 @@ class Loans:
                 tree.hold(lender, missing)
 
 
-def _idle(node: Node) -> Usage:
+def _idle(node: TreeNode) -> Usage:
     """Return how much of what a node may lend it does not use itself."""
     found: Usage = {}
     for cell, whole in node.subtree.items():
@@ -62,7 +62,7 @@ def _idle(node: Node) -> Usage:
     return found
 
 
-def _overdraft(root: Node, lent: Usage) -> Usage:
+def _overdraft(root: TreeNode, lent: Usage) -> Usage:
     """Return by how much a tree uses more than it has, of what was lent to it."""
     beyond = {cell: root.usage.get(cell, 0) - root.subtree.get(cell, 0) for cell in lent}
     return {cell: min(amount, beyond[cell]) for cell, amount in lent.items() if beyond[cell] > 0}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, PodSetRequest
+from gatelift_admission.values.model import Amounts, PodSetDemand
 from gatelift_admission.values.transformations import Transformation, transformed
 from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -159,7 +159,7 @@ def _overhead(spec: PodSpec, defaults: Defaults) -> Amounts:
 
 def pod_set_request(
     pod_set: PodSet, reclaimable: int, defaults: Defaults = NO_DEFAULTS, rules: CountingRules = COUNT_ALL
-) -> PodSetRequest:
+) -> PodSetDemand:
     """Return how one pod set waits: counts are less the reclaimable pods, amounts never below zero."""
     counted = pod_requests(pod_set.template.spec, defaults)
     if rules.excluded:
@@ -168,7 +168,7 @@ def pod_set_request(
         counted = transformed(counted, rules.transformations)
     per_pod = {name: max(0, amount) for name, amount in sorted(counted.items())}
     spec = pod_set.template.spec
-    return PodSetRequest(
+    return PodSetDemand(
         name=pod_set.name,
         count=pod_set.count - min(reclaimable, pod_set.count),
         min_count=pod_set.min_count,
@@ -182,7 +182,7 @@ def pod_set_request(
 
 def pod_set_requests(
     workload: Workload, defaults: Defaults = NO_DEFAULTS, rules: CountingRules = COUNT_ALL
-) -> tuple[PodSetRequest, ...]:
+) -> tuple[PodSetDemand, ...]:
     """Return all pod sets of `workload` as they wait. Raises `amounts.QuantityError` on a malformed quantity."""
     reclaimable = reclaimable_counts(workload)
     return tuple(

@@ -14,7 +14,7 @@ from gatelift_admission.demand.requests import CountingRules, Defaults, is_plain
 from gatelift_admission.entries.entry import Shape, effective_priority
 from gatelift_admission.entries.ordering import queue_timestamp
 from gatelift_admission.values.amounts import QuantityError
-from gatelift_admission.values.model import EngineSettings, PodSetRequest
+from gatelift_admission.values.model import EngineSettings, PodSetDemand
 from gatelift_kube.objects.kueue import Workload
 
 KNOWN_MAX = 4096
@@ -26,18 +26,18 @@ class Reading(NamedTuple):
 
     priority: int
     timestamp: float
-    pod_sets: tuple[PodSetRequest, ...]
+    pod_sets: tuple[PodSetDemand, ...]
     shape: Shape
     invalid: str = ""
     obstacle: str = ""
 
 
 @dataclass(slots=True)
-class Reader:
+class WorkloadReader:
     """Reads workloads; those of one plain container that ask for the same are worked out once."""
 
     settings: EngineSettings
-    _known: dict[Shape, tuple[tuple[PodSetRequest, ...], Shape]] = field(default_factory=dict)
+    _known: dict[Shape, tuple[tuple[PodSetDemand, ...], Shape]] = field(default_factory=dict)
 
     def read(self, workload: Workload, defaults: Defaults) -> Reading:
         """Return what `workload` says, in a namespace that adds `defaults` to its pods."""
@@ -61,7 +61,7 @@ class Reader:
             return Reading(priority, timestamp, (), (), str(error))
         return Reading(priority, timestamp, *known)
 
-    def _count(self, workload: Workload, defaults: Defaults) -> tuple[PodSetRequest, ...]:
+    def _count(self, workload: Workload, defaults: Defaults) -> tuple[PodSetDemand, ...]:
         settings = self.settings
         rules = CountingRules(excluded=settings.excluded_prefixes, transformations=settings.transformations)
         return pod_set_requests(workload, defaults, rules)
@@ -95,7 +95,7 @@ def _obstacle(workload: Workload, defaults: Defaults) -> str:
     return texts.outside_limit_ranges(broken) if broken else ""
 
 
-def shape_of(priority: int, pod_sets: tuple[PodSetRequest, ...]) -> Shape:
+def shape_of(priority: int, pod_sets: tuple[PodSetDemand, ...]) -> Shape:
     """Return what makes two waiting workloads equivalent: priority and all that flavor assignment looks at."""
     return (
         priority,

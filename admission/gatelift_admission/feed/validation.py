@@ -50,7 +50,7 @@ _OPERATORS = ("", "Equal", "Exists")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FieldError:
+class InvalidField:
     """One thing wrong with an object: the path of the field, and the rule with the way out."""
 
     field: str
@@ -60,7 +60,7 @@ class FieldError:
         return f"{self.field}: {self.rule}"
 
 
-def cluster_queue_errors(queue: ClusterQueue) -> list[FieldError]:
+def cluster_queue_errors(queue: ClusterQueue) -> list[InvalidField]:
     """Return what is wrong with a ClusterQueue."""
     spec = queue.spec
     errors = _one_of("spec.queueingStrategy", spec.queueing_strategy, _STRATEGIES)
@@ -71,26 +71,26 @@ def cluster_queue_errors(queue: ClusterQueue) -> list[FieldError]:
     return errors + _policy_errors(spec) + _check_errors(spec) + _weight_errors(spec.fair_sharing)
 
 
-def cohort_errors(cohort: Cohort) -> list[FieldError]:
+def cohort_errors(cohort: Cohort) -> list[InvalidField]:
     """Return what is wrong with a Cohort; unlike a queue it may lend more than its own nominal quota."""
     spec = cohort.spec
     errors = name_errors("spec.parentName", spec.parent_name) if spec.parent_name else []
     if spec.parent_name and spec.parent_name == cohort.metadata.name:
-        errors.append(FieldError("spec.parentName", "a cohort cannot be its own parent: name another one or none"))
+        errors.append(InvalidField("spec.parentName", "a cohort cannot be its own parent: name another one or none"))
     errors += _group_errors(spec.resource_groups, has_parent=bool(spec.parent_name), may_lend_more=True)
     return errors + _weight_errors(spec.fair_sharing)
 
 
-def local_queue_errors(queue: LocalQueue, old: LocalQueue | None = None) -> list[FieldError]:
+def local_queue_errors(queue: LocalQueue, old: LocalQueue | None = None) -> list[InvalidField]:
     """Return what is wrong with a LocalQueue, or with its change from `old`."""
     spec = queue.spec
     errors = name_errors("spec.clusterQueue", spec.cluster_queue) + _one_of("spec.stopPolicy", spec.stop_policy, _STOP)
     if old is not None and old.spec.cluster_queue != spec.cluster_queue:
-        errors.append(FieldError("spec.clusterQueue", "field is immutable: delete the LocalQueue and create it anew"))
+        errors.append(InvalidField("spec.clusterQueue", "field is immutable: delete the LocalQueue and create it anew"))
     return errors
 
 
-def resource_flavor_errors(flavor: ResourceFlavor) -> list[FieldError]:
+def resource_flavor_errors(flavor: ResourceFlavor) -> list[InvalidField]:
     """Return what is wrong with a ResourceFlavor."""
     spec = flavor.spec
     errors = _at_most("spec.nodeLabels", len(spec.node_labels), FLAVOR_LABELS_MAX)
@@ -99,7 +99,7 @@ def resource_flavor_errors(flavor: ResourceFlavor) -> list[FieldError]:
     for index, taint in enumerate(spec.node_taints):
         errors += _one_of(f"spec.nodeTaints[{index}].effect", taint.effect, _EFFECTS)
         if not taint.key:
-            errors.append(FieldError(f"spec.nodeTaints[{index}].key", "is required: name the taint's key"))
+            errors.append(InvalidField(f"spec.nodeTaints[{index}].key", "is required: name the taint's key"))
     pairs = [f"{taint.key}:{taint.effect}" for taint in spec.node_taints]
     errors += _unique("spec.nodeTaints", pairs, "taint (key and effect)")
     for index, toleration in enumerate(spec.tolerations):
@@ -107,51 +107,51 @@ def resource_flavor_errors(flavor: ResourceFlavor) -> list[FieldError]:
         errors += _one_of(f"{where}.operator", toleration.operator, _OPERATORS)
         errors += _one_of(f"{where}.effect", toleration.effect, ("", *_EFFECTS))
         if not toleration.key and toleration.operator != "Exists":
-            errors.append(FieldError(f"{where}.operator", "must be Exists when key is empty: set it, or name a key"))
+            errors.append(InvalidField(f"{where}.operator", "must be Exists when key is empty: set it, or name a key"))
         if toleration.operator == "Exists" and toleration.value:
-            errors.append(FieldError(f"{where}.value", "must be empty when operator is Exists: drop it"))
+            errors.append(InvalidField(f"{where}.value", "must be empty when operator is Exists: drop it"))
     return errors
 
 
-def name_errors(field: str, name: str) -> list[FieldError]:
+def name_errors(field: str, name: str) -> list[InvalidField]:
     """Return what is wrong with the name of an object that `field` refers to."""
     if len(name) <= NAME_MAX and _NAME.fullmatch(name):
         return []
     rule = (
         f"{name[:64]!r} is no object name: use lower case letters, digits, '-' and '.', at most {NAME_MAX} characters"
     )
-    return [FieldError(field, rule)]
+    return [InvalidField(field, rule)]
 
 
-def quantity_errors(field: str, quantity: Quantity | None, resource: str) -> list[FieldError]:
+def quantity_errors(field: str, quantity: Quantity | None, resource: str) -> list[InvalidField]:
     """Return what is wrong with an optional quantity that must not be negative."""
     if quantity is None:
         return []
     try:
         amount = parse(quantity, resource)
     except QuantityError as error:
-        return [FieldError(field, str(error))]
-    return [FieldError(field, f"{quantity} is negative: write 0 or more")] if amount < 0 else []
+        return [InvalidField(field, str(error))]
+    return [InvalidField(field, f"{quantity} is negative: write 0 or more")] if amount < 0 else []
 
 
-def _one_of(field: str, value: str | None, allowed: tuple[str | None, ...]) -> list[FieldError]:
+def _one_of(field: str, value: str | None, allowed: tuple[str | None, ...]) -> list[InvalidField]:
     if value in allowed:
         return []
     named = ", ".join(one for one in allowed if one)
-    return [FieldError(field, f"{value!r} is not supported: use one of {named}")]
+    return [InvalidField(field, f"{value!r} is not supported: use one of {named}")]
 
 
-def _at_most(field: str, count: int, most: int) -> list[FieldError]:
-    return [FieldError(field, f"has {count} items, at most {most} are allowed: remove some")] if count > most else []
+def _at_most(field: str, count: int, most: int) -> list[InvalidField]:
+    return [InvalidField(field, f"has {count} items, at most {most} are allowed: remove some")] if count > most else []
 
 
-def _unique(field: str, names: Iterable[str], what: str) -> list[FieldError]:
+def _unique(field: str, names: Iterable[str], what: str) -> list[InvalidField]:
     listed = list(names)
     twice = sorted({name for name in listed if listed.count(name) > 1})
-    return [FieldError(field, f"{what} {name!r} appears more than once: keep one") for name in twice]
+    return [InvalidField(field, f"{what} {name!r} appears more than once: keep one") for name in twice]
 
 
-def _group_errors(groups: tuple[ResourceGroup, ...], *, has_parent: bool, may_lend_more: bool) -> list[FieldError]:
+def _group_errors(groups: tuple[ResourceGroup, ...], *, has_parent: bool, may_lend_more: bool) -> list[InvalidField]:
     where = "spec.resourceGroups"
     errors = _at_most(where, len(groups), GROUPS_MAX)
     flavors = [flavor.name for group in groups for flavor in group.flavors]
@@ -174,33 +174,33 @@ def _group_errors(groups: tuple[ResourceGroup, ...], *, has_parent: bool, may_le
 
 def _flavor_errors(
     at: str, flavor: FlavorQuotas, group: ResourceGroup, has_parent: bool, may_lend_more: bool
-) -> list[FieldError]:
+) -> list[InvalidField]:
     errors = name_errors(f"{at}.name", flavor.name)
     names = tuple(one.name for one in flavor.resources)
     if names != group.covered_resources:
         rule = f"must list the covered resources in their order: {', '.join(group.covered_resources)}"
-        errors.append(FieldError(f"{at}.resources", rule))
+        errors.append(InvalidField(f"{at}.resources", rule))
     for index, one in enumerate(flavor.resources):
         errors += _cell_errors(f"{at}.resources[{index}]", one, has_parent, may_lend_more)
     return errors
 
 
-def _cell_errors(at: str, one: FlavorResource, has_parent: bool, may_lend_more: bool) -> list[FieldError]:
+def _cell_errors(at: str, one: FlavorResource, has_parent: bool, may_lend_more: bool) -> list[InvalidField]:
     errors = quantity_errors(f"{at}.nominalQuota", one.nominal_quota, one.name)
     errors += quantity_errors(f"{at}.borrowingLimit", one.borrowing_limit, one.name)
     errors += quantity_errors(f"{at}.lendingLimit", one.lending_limit, one.name)
     for field, limit in (("borrowingLimit", one.borrowing_limit), ("lendingLimit", one.lending_limit)):
         if limit is not None and not has_parent:
-            errors.append(FieldError(f"{at}.{field}", "needs a cohort: name one, or drop the limit"))
+            errors.append(InvalidField(f"{at}.{field}", "needs a cohort: name one, or drop the limit"))
     if errors or one.lending_limit is None or may_lend_more:
         return errors
     if parse(one.lending_limit, one.name) > parse(one.nominal_quota, one.name):
         rule = f"must be at most nominalQuota ({one.nominal_quota}): lower it, or raise the quota"
-        errors.append(FieldError(f"{at}.lendingLimit", rule))
+        errors.append(InvalidField(f"{at}.lendingLimit", rule))
     return errors
 
 
-def _policy_errors(spec: ClusterQueueSpec) -> list[FieldError]:
+def _policy_errors(spec: ClusterQueueSpec) -> list[InvalidField]:
     fungibility, preemption = spec.flavor_fungibility, spec.preemption
     at = "spec.flavorFungibility"
     errors = _one_of(f"{at}.whenCanBorrow", fungibility.when_can_borrow, _FUNGIBILITY)
@@ -209,18 +209,18 @@ def _policy_errors(spec: ClusterQueueSpec) -> list[FieldError]:
     both = (fungibility.when_can_borrow, fungibility.when_can_preempt)
     if fungibility.preference is not None and both != ("TryNextFlavor", "TryNextFlavor"):
         rule = "is only allowed if whenCanBorrow and whenCanPreempt are TryNextFlavor: set both, or drop it"
-        errors.append(FieldError(f"{at}.preference", rule))
+        errors.append(InvalidField(f"{at}.preference", rule))
     at = "spec.preemption"
     errors += _one_of(f"{at}.withinClusterQueue", preemption.within_cluster_queue, _WITHIN)
     errors += _one_of(f"{at}.reclaimWithinCohort", preemption.reclaim_within_cohort, _RECLAIM)
     errors += _one_of(f"{at}.borrowWithinCohort.policy", preemption.borrow_within_cohort.policy, _BORROW)
     if preemption.reclaim_within_cohort == "Never" and preemption.borrow_within_cohort.policy != "Never":
         rule = "must be Never while reclaimWithinCohort is Never: change one of them"
-        errors.append(FieldError(f"{at}.borrowWithinCohort.policy", rule))
+        errors.append(InvalidField(f"{at}.borrowWithinCohort.policy", rule))
     return errors
 
 
-def _check_errors(spec: ClusterQueueSpec) -> list[FieldError]:
+def _check_errors(spec: ClusterQueueSpec) -> list[InvalidField]:
     if spec.admission_checks_strategy is None:
         return []
     at = "spec.admissionChecksStrategy.admissionChecks"
@@ -230,7 +230,7 @@ def _check_errors(spec: ClusterQueueSpec) -> list[FieldError]:
     for index, rule in enumerate(rules):
         errors += name_errors(f"{at}[{index}].name", rule.name)
         errors += [
-            FieldError(
+            InvalidField(
                 f"{at}[{index}].onFlavors", f"{name!r} is no flavor of this ClusterQueue: add it, or drop it here"
             )
             for name in rule.on_flavors
@@ -239,11 +239,11 @@ def _check_errors(spec: ClusterQueueSpec) -> list[FieldError]:
     return errors
 
 
-def _weight_errors(fair: FairSharing | None) -> list[FieldError]:
+def _weight_errors(fair: FairSharing | None) -> list[InvalidField]:
     """Return an error for a weight between 0 and one billionth, whose shares would not be finite."""
     if fair is None:
         return []
     errors = quantity_errors("spec.fairSharing.weight", fair.weight, "")
     if not errors and 0 < nano(fair.weight) <= 1:
-        errors.append(FieldError("spec.fairSharing.weight", "must be 0 or more than 1n: raise it"))
+        errors.append(InvalidField("spec.fairSharing.weight", "must be 0 or more than 1n: raise it"))
     return errors

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from gatelift_admission.entries.entry import Phase, phase_of
 from gatelift_admission.entries.ordering import is_true
-from gatelift_admission.feed.validation import FieldError, quantity_errors
+from gatelift_admission.feed.validation import InvalidField, quantity_errors
 from gatelift_admission.values.amounts import QuantityError, parse
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
@@ -20,41 +20,41 @@ _COUNTED_RESOURCE = "pods"
 _ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 
-def workload_errors(workload: Workload) -> list[FieldError]:
+def workload_errors(workload: Workload) -> list[InvalidField]:
     """Return what is wrong with a Workload by itself."""
     pod_sets = workload.spec.pod_sets
     errors = []
     if not 1 <= len(pod_sets) <= POD_SETS_MAX:
         rule = f"has {len(pod_sets)} items, 1 to {POD_SETS_MAX} are allowed: merge or split the workload"
-        errors.append(FieldError("spec.podSets", rule))
+        errors.append(InvalidField("spec.podSets", rule))
     names = [one.name for one in pod_sets]
     errors += [
-        FieldError("spec.podSets", f"name {name!r} appears more than once: keep one")
+        InvalidField("spec.podSets", f"name {name!r} appears more than once: keep one")
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     if sum(one.min_count is not None for one in pod_sets) > 1:
-        errors.append(FieldError("spec.podSets", "at most one podSet can use minCount: drop the others"))
+        errors.append(InvalidField("spec.podSets", "at most one podSet can use minCount: drop the others"))
     for index, one in enumerate(pod_sets):
         errors += _pod_set_errors(f"spec.podSets[{index}]", one)
     return errors + _status_errors(workload, {one.name: one for one in pod_sets})
 
 
-def _pod_set_errors(at: str, pod_set: PodSet) -> list[FieldError]:
+def _pod_set_errors(at: str, pod_set: PodSet) -> list[InvalidField]:
     errors = []
     if pod_set.count < 0:
-        errors.append(FieldError(f"{at}.count", f"{pod_set.count} is negative: write 0 or more"))
+        errors.append(InvalidField(f"{at}.count", f"{pod_set.count} is negative: write 0 or more"))
     if pod_set.min_count is not None and not 0 < pod_set.min_count <= pod_set.count:
         errors.append(
-            FieldError(f"{at}.minCount", f"must be between 1 and count ({pod_set.count}): change one of them")
+            InvalidField(f"{at}.minCount", f"must be between 1 and count ({pod_set.count}): change one of them")
         )
     group = pod_set.topology_request.pod_set_group_name if pod_set.topology_request is not None else ""
     if len(group) > POD_SET_GROUP_NAME_MAX:
         rule = f"has {len(group)} characters, {POD_SET_GROUP_NAME_MAX} are allowed: take a shorter name for the group"
-        errors.append(FieldError(f"{at}.topologyRequest.podSetGroupName", rule))
+        errors.append(InvalidField(f"{at}.topologyRequest.podSetGroupName", rule))
     return errors + _pod_errors(f"{at}.template.spec", pod_set.template.spec)
 
 
-def _pod_errors(at: str, spec: PodSpec) -> list[FieldError]:
+def _pod_errors(at: str, spec: PodSpec) -> list[InvalidField]:
     errors = []
     listed: list[tuple[str, tuple[Container, ...]]] = [
         ("initContainers", spec.init_containers),
@@ -70,18 +70,18 @@ def _pod_errors(at: str, spec: PodSpec) -> list[FieldError]:
     return errors
 
 
-def _resource_errors(at: str, resources: ResourceRequirements) -> list[FieldError]:
+def _resource_errors(at: str, resources: ResourceRequirements) -> list[InvalidField]:
     errors = []
     for field, quantities in (("requests", resources.requests), ("limits", resources.limits)):
         for name, quantity in quantities.items():
             errors += quantity_errors(f"{at}.{field}[{name}]", quantity, name)
             if name == _COUNTED_RESOURCE:
                 rule = "the resource pods is counted by Kueue and cannot be requested: drop it"
-                errors.append(FieldError(f"{at}.{field}[{name}]", rule))
+                errors.append(InvalidField(f"{at}.{field}[{name}]", rule))
     return errors
 
 
-def _status_errors(workload: Workload, pod_sets: dict[str, PodSet]) -> list[FieldError]:
+def _status_errors(workload: Workload, pod_sets: dict[str, PodSet]) -> list[InvalidField]:
     errors = []
     status = workload.status
     for index, done in enumerate(status.reclaimable_pods):
@@ -90,10 +90,10 @@ def _status_errors(workload: Workload, pod_sets: dict[str, PodSet]) -> list[Fiel
         if known is None:
             errors.append(_unknown(f"{at}.name", done.name))
         elif not 0 <= done.count <= known.count:
-            errors.append(FieldError(f"{at}.count", f"must be between 0 and the podSet's count ({known.count})"))
+            errors.append(InvalidField(f"{at}.count", f"must be between 0 and the podSet's count ({known.count})"))
     if len(status.admission_checks) > CHECK_STATES_MAX:
         errors.append(
-            FieldError("status.admissionChecks", f"at most {CHECK_STATES_MAX} items are allowed: remove some")
+            InvalidField("status.admissionChecks", f"at most {CHECK_STATES_MAX} items are allowed: remove some")
         )
     for index, check in enumerate(status.admission_checks):
         errors += [
@@ -102,14 +102,14 @@ def _status_errors(workload: Workload, pod_sets: dict[str, PodSet]) -> list[Fiel
             if update.name not in pod_sets
         ]
     if is_true(workload, "QuotaReserved") and status.admission is None:
-        errors.append(FieldError("status.admission", "is required while QuotaReserved is True: set both or none"))
+        errors.append(InvalidField("status.admission", "is required while QuotaReserved is True: set both or none"))
     if status.admission is not None:
         for index, granted in enumerate(status.admission.pod_set_assignments):
             errors += _granted_errors(f"status.admission.podSetAssignments[{index}]", granted, pod_sets)
     return errors
 
 
-def _granted_errors(at: str, granted: PodSetAssignment, pod_sets: dict[str, PodSet]) -> list[FieldError]:
+def _granted_errors(at: str, granted: PodSetAssignment, pod_sets: dict[str, PodSet]) -> list[InvalidField]:
     known = pod_sets.get(granted.name)
     if known is None:
         return [_unknown(f"{at}.name", granted.name)]
@@ -120,18 +120,18 @@ def _granted_errors(at: str, granted: PodSetAssignment, pod_sets: dict[str, PodS
         try:
             amount = parse(quantity, name)
         except QuantityError as error:
-            errors.append(FieldError(field, str(error)))
+            errors.append(InvalidField(field, str(error)))
             continue
         if count > 0 and amount % count:
-            errors.append(FieldError(field, f"{quantity} is not a multiple of count ({count}): correct one of them"))
+            errors.append(InvalidField(field, f"{quantity} is not a multiple of count ({count}): correct one of them"))
     return errors
 
 
-def _unknown(field: str, name: str) -> FieldError:
-    return FieldError(field, f"{name!r} is no podSet of this workload: correct the name")
+def _unknown(field: str, name: str) -> InvalidField:
+    return InvalidField(field, f"{name!r} is no podSet of this workload: correct the name")
 
 
-def workload_change_errors(new: Workload, old: Workload) -> list[FieldError]:
+def workload_change_errors(new: Workload, old: Workload) -> list[InvalidField]:
     """Return what is wrong with the change from `old` to `new`, besides `workload_errors(new)`."""
     reserving = {Phase.RESERVED, Phase.ADMITTED}
     before = phase_of(old)
@@ -171,16 +171,16 @@ def _class_kind(workload: Workload) -> tuple[str, str, str]:
     return ref.group, ref.kind, ref.name if ref.kind == "PriorityClass" else ""
 
 
-def _immutable(field: str, new: object, old: object) -> list[FieldError]:
+def _immutable(field: str, new: object, old: object) -> list[InvalidField]:
     if new == old:
         return []
-    return [FieldError(field, "field is immutable while quota is reserved: deactivate the workload first")]
+    return [InvalidField(field, "field is immutable while quota is reserved: deactivate the workload first")]
 
 
-def _reclaim_errors(new: Workload, old: Workload) -> list[FieldError]:
+def _reclaim_errors(new: Workload, old: Workload) -> list[InvalidField]:
     now = {done.name: done.count for done in new.status.reclaimable_pods}
     return [
-        FieldError(
+        InvalidField(
             "status.reclaimablePods",
             f"count of {done.name!r} cannot fall below {done.count} while quota is reserved: leave it, or raise it",
         )
@@ -189,7 +189,7 @@ def _reclaim_errors(new: Workload, old: Workload) -> list[FieldError]:
     ]
 
 
-def _check_update_errors(new: Workload, old: Workload) -> list[FieldError]:
+def _check_update_errors(new: Workload, old: Workload) -> list[InvalidField]:
     known = {check.name: check for check in old.status.admission_checks}
     errors = []
     for index, check in enumerate(new.status.admission_checks):
@@ -197,21 +197,21 @@ def _check_update_errors(new: Workload, old: Workload) -> list[FieldError]:
         fixed = before is not None and before.state == "Ready" and check.state == "Ready"
         if fixed and before is not None and before.pod_set_updates != check.pod_set_updates:
             rule = "is immutable while the check is Ready: set the check to Pending first"
-            errors.append(FieldError(f"status.admissionChecks[{index}].podSetUpdates", rule))
+            errors.append(InvalidField(f"status.admissionChecks[{index}].podSetUpdates", rule))
     return errors
 
 
-def _cluster_errors(new: Workload, old: Workload, *, stays: bool) -> list[FieldError]:
+def _cluster_errors(new: Workload, old: Workload, *, stays: bool) -> list[InvalidField]:
     name, before = new.status.cluster_name, old.status.cluster_name
     nominated = new.status.nominated_cluster_names
     errors = []
     if name and nominated:
-        errors.append(FieldError("status", "clusterName and nominatedClusterNames exclude each other: keep one"))
+        errors.append(InvalidField("status", "clusterName and nominatedClusterNames exclude each other: keep one"))
     if stays and before and name != before:
-        errors.append(FieldError("status.clusterName", "field is immutable once set: end the attempt first"))
+        errors.append(InvalidField("status.clusterName", "field is immutable once set: end the attempt first"))
     known = old.status.nominated_cluster_names
     if name and not before and known and name not in known:
         errors.append(
-            FieldError("status.clusterName", f"{name!r} must be one of the nominated clusters: {', '.join(known)}")
+            InvalidField("status.clusterName", f"{name!r} must be one of the nominated clusters: {', '.join(known)}")
         )
     return errors

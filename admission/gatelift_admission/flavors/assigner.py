@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from gatelift_admission import texts
 from gatelift_admission.flavors.matching import flavor_objection
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage, cell_of
+from gatelift_admission.values.model import Amounts, Cell, PodSetDemand, Usage, cell_of
 from gatelift_kube.objects.kueue import ClusterQueueSpec, FlavorFungibility, ResourceFlavor
 
 Cursor = tuple[dict[str, int], ...]
@@ -191,7 +191,7 @@ class Market:
     """Where flavors are looked for: the tree, the queue's node and catalogue, and the flavor objects."""
 
     tree: Tree
-    node: Node
+    node: TreeNode
     catalogue: Catalogue
     flavors: Mapping[str, ResourceFlavor]
     ignore_undeclared: bool = False
@@ -201,7 +201,7 @@ class Market:
     """If set, no other flavors are considered."""
 
 
-def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor = ()) -> Assignment:
+def assign(market: Market, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor = ()) -> Assignment:
     """Find flavors for all pod sets; stops at the first pod set that cannot fit."""
     result = Assignment()
     listed: list[tuple[int, AssignedPodSet]] = []
@@ -227,7 +227,7 @@ def _place(item: tuple[int, AssignedPodSet]) -> int:
     return item[0]
 
 
-def _groups(pod_sets: tuple[PodSetRequest, ...]) -> list[tuple[int, ...]]:
+def _groups(pod_sets: tuple[PodSetDemand, ...]) -> list[tuple[int, ...]]:
     """Return the indices of those that get their flavors together, in the order of the first of each."""
     if len(pod_sets) == 1:
         return [(0,)]
@@ -239,7 +239,7 @@ def _groups(pod_sets: tuple[PodSetRequest, ...]) -> list[tuple[int, ...]]:
 
 
 def _assign_group(
-    market: Market, members: tuple[int, ...], pod_sets: tuple[PodSetRequest, ...], cursor: Cursor, result: Assignment
+    market: Market, members: tuple[int, ...], pod_sets: tuple[PodSetDemand, ...], cursor: Cursor, result: Assignment
 ) -> list[AssignedPodSet]:
     """Find flavors for what the members of a group request together; each is given those of its own resources."""
     listed = []
@@ -276,7 +276,7 @@ def _together(listed: list[AssignedPodSet]) -> Amounts:
 def _assign_pod_set(
     market: Market,
     members: tuple[int, ...],
-    pod_sets: tuple[PodSetRequest, ...],
+    pod_sets: tuple[PodSetDemand, ...],
     tried: Mapping[str, int],
     result: Assignment,
     out: AssignedPodSet,
@@ -334,7 +334,7 @@ class _Search:
         self,
         market: Market,
         members: tuple[int, ...],
-        pod_sets: tuple[PodSetRequest, ...],
+        pod_sets: tuple[PodSetDemand, ...],
         wanted: Amounts,
         assumed: Usage,
     ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gatelift_admission import texts
-from gatelift_admission.values.model import PodSetRequest
+from gatelift_admission.values.model import PodSetDemand
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.objects.meta import LabelSelector
@@ -58,7 +58,7 @@ def requirement_holds(operator: str, values: list[str], labels: Mapping[str, str
     return False
 
 
-def affinity_matches(pod_set: PodSetRequest, labels: Mapping[str, str]) -> bool:
+def affinity_matches(pod_set: PodSetDemand, labels: Mapping[str, str]) -> bool:
     """Return whether node selector and required affinity allow a node with `labels`, on keys of `labels` only."""
     if any(labels.get(key, value) != value for key, value in pod_set.node_selector.items()):
         return False
@@ -94,7 +94,7 @@ def _list(document: Any, name: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def flavor_objection(flavor: ResourceFlavor, pod_set: PodSetRequest) -> str | None:
+def flavor_objection(flavor: ResourceFlavor, pod_set: PodSetDemand) -> str | None:
     """Return the message why `flavor` cannot serve `pod_set`, None if it can."""
     name = flavor.metadata.name
     if flavor.spec.node_taints:

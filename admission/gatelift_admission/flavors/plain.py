@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from gatelift_admission.demand.grants import Grant
 from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Market, Mode, Trial
 from gatelift_admission.flavors.matching import flavor_objection
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage, cell_of
+from gatelift_admission.values.model import Amounts, Cell, PodSetDemand, Usage, cell_of
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlavorStep:
     """One resource group of one pod set: its flavor, and what has to be available, earlier pod sets included."""
 
     pod_set: int
@@ -43,14 +43,14 @@ class Demand:
 
     pod_sets: tuple[tuple[str, int, Amounts], ...]
     """Name, count and requests."""
-    steps: tuple[Step, ...]
+    steps: tuple[FlavorStep, ...]
     usage: Usage
     outcomes: dict[tuple[int, ...], Fit] = field(default_factory=dict)
     """What is granted, by borrowing levels: the same for all that are like it."""
     assignments: dict[tuple[int, ...], Assignment] = field(default_factory=dict)
     """The same of what is assigned; nobody changes them but `fill`."""
 
-    def levels(self, tree: Tree, node: Node) -> tuple[int, ...] | None:
+    def levels(self, tree: Tree, node: TreeNode) -> tuple[int, ...] | None:
         """Return the borrowing level of each step, None if anything is not available."""
         for cell, amount in self.usage.items():
             if amount > tree.free(node, cell):
@@ -83,12 +83,12 @@ class Demand:
         assignment.pod_sets = found
 
 
-def demand_of(market: Market, pod_sets: tuple[PodSetRequest, ...]) -> Demand | None:
+def demand_of(market: Market, pod_sets: tuple[PodSetDemand, ...]) -> Demand | None:
     """Return what a workload needs in a queue, None if there is a choice, or nothing that suits it."""
     if len(pod_sets) > 1 and any(one.group for one in pod_sets):
         return None  # a flavor has to suit pod sets that ask nothing of it
     usage: Usage = {}
-    steps: list[Step] = []
+    steps: list[FlavorStep] = []
     listed = []
     for index, pod_set in enumerate(pod_sets):
         requests = pod_set.totals()
@@ -102,8 +102,10 @@ def demand_of(market: Market, pod_sets: tuple[PodSetRequest, ...]) -> Demand | N
     return Demand(tuple(listed), tuple(steps), usage)
 
 
-def _steps(market: Market, index: int, pod_set: PodSetRequest, requests: Amounts, usage: Usage) -> list[Step] | None:
-    found: list[Step] = []
+def _steps(
+    market: Market, index: int, pod_set: PodSetDemand, requests: Amounts, usage: Usage
+) -> list[FlavorStep] | None:
+    found: list[FlavorStep] = []
     served: set[str] = set()
     for resource in sorted(requests):
         if resource in served:
@@ -125,5 +127,5 @@ def _steps(market: Market, index: int, pod_set: PodSetRequest, requests: Amounts
             cell = cell_of(group.flavors[0], name)
             usage[cell] = amounts.add(usage.get(cell, 0), requests[name])
             needs.append((cell, usage[cell]))
-        found.append(Step(index, group.flavors[0], wanted, tuple(needs)))
+        found.append(FlavorStep(index, group.flavors[0], wanted, tuple(needs)))
     return found

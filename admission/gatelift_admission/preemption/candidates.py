@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gatelift_admission.charges.holders import Holders, VictimKey
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     """A workload that has to leave, where it holds quota, and why."""
 
     entry: Entry
-    node: Node
+    node: TreeNode
     reason: Reason
 
 
@@ -44,7 +44,7 @@ class Target(NamedTuple):
 class Seeker:
     """Who needs room: its queue's node and policy, its place in the order, and what it would use."""
 
-    node: Node
+    node: TreeNode
     policy: Preemption
     priority: int
     timestamp: float
@@ -73,12 +73,12 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class CandidateStream:
     """What one queue offers. `lca`: the lowest cohort above both queues; None for the seeker's own queue."""
 
-    node: Node
+    node: TreeNode
     policy: str
-    lca: Node | None = None
+    lca: TreeNode | None = None
     advantage: bool = False
     """The seeker's side stays within its own quota below `lca` (hierarchical advantage)."""
 
@@ -88,7 +88,7 @@ class Candidate(NamedTuple):
 
     key: VictimKey
     entry: Entry
-    stream: Stream
+    stream: CandidateStream
 
 
 def allows(policy: str, seeker: Seeker, priority: int, timestamp: float) -> bool:
@@ -102,7 +102,7 @@ def allows(policy: str, seeker: Seeker, priority: int, timestamp: float) -> bool
     return policy == LOWER_OR_NEWER and seeker.priority == priority and seeker.timestamp < timestamp
 
 
-def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iterator[Candidate]:
+def read(scene: Scene, seeker: Seeker, stream: CandidateStream, *, leaving: bool) -> Iterator[Candidate]:
     """Yield the candidates of one stream in order: lower priority, later reservation, UID."""
     known = scene.holders.of(stream.node.name)
     if stream.policy == NEVER or stream.node.name in scene.closed:
@@ -135,7 +135,7 @@ def again(scene: Scene, entry: Entry) -> bool:
     return entry.preempted_of == scene.outside and not scene.holders.holds[entry.uid].evicted
 
 
-def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: bool) -> Iterator[Candidate]:
+def merged(scene: Scene, seeker: Seeker, streams: Iterable[CandidateStream], *, leaving: bool) -> Iterator[Candidate]:
     """Yield the candidates of several streams as one ordered stream."""
     listed = []
     for stream in streams:
@@ -145,7 +145,7 @@ def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: 
     return listed[0] if len(listed) == 1 else heapq.merge(*listed)
 
 
-def any_of(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
+def any_of(scene: Scene, seeker: Seeker, streams: Iterable[CandidateStream]) -> bool:
     """Return whether at least one of the streams has a candidate."""
     for stream in streams:
         for leaving in (False, True):
@@ -154,7 +154,7 @@ def any_of(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
     return False
 
 
-def enough(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
+def enough(scene: Scene, seeker: Seeker, streams: Iterable[CandidateStream]) -> bool:
     """Return False if the seeker would not fit even with everybody of `streams` gone, by sums alone.
 
     What is freed anywhere raises what is available by at most as much, so a sum that is too small ends the search.
@@ -173,7 +173,7 @@ def enough(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
     return True
 
 
-def obtainable(holders: Holders, stream: Stream, cell: Cell, priority: int) -> int:
+def obtainable(holders: Holders, stream: CandidateStream, cell: Cell, priority: int) -> int:
     """Return how much of `cell` the candidates of a stream hold, or somewhat more."""
     known = holders.of(stream.node.name)
     if stream.policy == ANY:

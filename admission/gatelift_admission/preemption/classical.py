@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from gatelift_admission.preemption.candidates import (
     NEVER,
     Candidate,
+    CandidateStream,
     Reason,
     Scene,
     Seeker,
-    Stream,
     Target,
     any_of,
     enough,
     merged,
 )
-from gatelift_admission.quota.tree import Node
+from gatelift_admission.quota.tree import TreeNode
 from gatelift_admission.values.amounts import add, sub
 from gatelift_admission.values.model import Usage
 
@@ -32,11 +32,11 @@ from gatelift_admission.values.model import Usage
 class _Pools:
     """The streams of one search: with hierarchical advantage, by priority alone, and the own queue's."""
 
-    hierarchy: list[Stream] = field(default_factory=list)
-    priority: list[Stream] = field(default_factory=list)
-    own: list[Stream] = field(default_factory=list)
+    hierarchy: list[CandidateStream] = field(default_factory=list)
+    priority: list[CandidateStream] = field(default_factory=list)
+    own: list[CandidateStream] = field(default_factory=list)
 
-    def all(self) -> list[Stream]:
+    def all(self) -> list[CandidateStream]:
         return [*self.hierarchy, *self.priority, *self.own]
 
 
@@ -55,7 +55,7 @@ def find(scene: Scene, seeker: Seeker) -> tuple[Target, ...]:
 def _collect(scene: Scene, seeker: Seeker) -> _Pools:
     pools = _Pools()
     if seeker.policy.within_cluster_queue != NEVER:
-        pools.own.append(Stream(seeker.node, seeker.policy.within_cluster_queue))
+        pools.own.append(CandidateStream(seeker.node, seeker.policy.within_cluster_queue))
     policy = seeker.policy.reclaim_within_cohort
     if policy == NEVER or seeker.node.parent is None:
         return pools
@@ -63,7 +63,7 @@ def _collect(scene: Scene, seeker: Seeker) -> _Pools:
     before, at = seeker.node, seeker.node.parent
     while True:
         pool = pools.hierarchy if advantage else pools.priority
-        pool += [Stream(node, policy, at, advantage) for node in _exceeding(scene, seeker, at, before)]
+        pool += [CandidateStream(node, policy, at, advantage) for node in _exceeding(scene, seeker, at, before)]
         fits, remaining = _fits_quota(at, remaining)
         advantage = advantage or fits
         if at.parent is None:
@@ -71,13 +71,13 @@ def _collect(scene: Scene, seeker: Seeker) -> _Pools:
         before, at = at, at.parent
 
 
-def _fits_quota(node: Node, usage: Usage) -> tuple[bool, Usage]:
+def _fits_quota(node: TreeNode, usage: Usage) -> tuple[bool, Usage]:
     """Return whether `usage` more stays within the node's own quota, and what of it would reach its parent."""
     fits = all(node.subtree.get(cell, 0) >= add(node.usage.get(cell, 0), amount) for cell, amount in usage.items())
     return fits, {cell: max(0, sub(amount, node.local_available(cell))) for cell, amount in usage.items()}
 
 
-def _exceeding(scene: Scene, seeker: Seeker, top: Node, without: Node) -> Iterator[Node]:
+def _exceeding(scene: Scene, seeker: Seeker, top: TreeNode, without: TreeNode) -> Iterator[TreeNode]:
     """Yield the queues below `top` that exceed their quota, through cohorts that do; none below `without`."""
     stack = [top]
     while stack:
@@ -152,7 +152,7 @@ def _valid(scene: Scene, seeker: Seeker, one: Candidate, reason: Reason, *, allo
         return True
     if allow_borrowing and reason is Reason.RECLAIM and not one.stream.advantage:
         return False
-    at: Node | None = one.stream.node
+    at: TreeNode | None = one.stream.node
     while at is not None and at is not lca:
         if scene.tree.within_quota(at, seeker.needs):
             return False
@@ -185,7 +185,7 @@ class Lacks:
                 if node.borrows_with(cell, amount):
                     self._own[cell] = node.usage.get(cell, 0) + amount - node.nominal(cell)
 
-    def after(self, node: Node, freed: Usage) -> bool:
+    def after(self, node: TreeNode, freed: Usage) -> bool:
         """Return whether something is lacking for certain after `freed` has left `node` as well."""
         if node is self._node and self._own:
             _subtract(self._own, freed)

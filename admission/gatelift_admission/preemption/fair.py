@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from gatelift_admission.preemption.candidates import (
     NEVER,
     Candidate,
+    CandidateStream,
     Reason,
     Scene,
     Seeker,
-    Stream,
     Target,
     enough,
     read,
 )
 from gatelift_admission.preemption.classical import fill_back, fits
 from gatelift_admission.quota.fairness import Share, share
-from gatelift_admission.quota.tree import Node
+from gatelift_admission.quota.tree import TreeNode
 
 FINAL_SHARE = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE = "LessThanInitialShare"
@@ -37,14 +37,14 @@ class _Search:
 
     scene: Scene
     seeker: Seeker
-    left: dict[Node, deque[Candidate]]
+    left: dict[TreeNode, deque[Candidate]]
     """Candidates per queue, in order."""
-    root: Node
-    own_path: frozenset[Node]
-    pruned: set[Node] = field(default_factory=set)
+    root: TreeNode
+    own_path: frozenset[TreeNode]
+    pruned: set[TreeNode] = field(default_factory=set)
     targets: list[Target] = field(default_factory=list)
 
-    def take(self, node: Node, reason: Reason) -> bool:
+    def take(self, node: TreeNode, reason: Reason) -> bool:
         """Remove the next candidate of a queue; True if the seeker fits now."""
         one = self.left[node].popleft()
         self.targets.append(Target(one.entry, node, reason))
@@ -86,25 +86,25 @@ def _run(search: _Search, strategies: tuple[str, ...]) -> bool:
     return _second(search)
 
 
-def _streams(scene: Scene, seeker: Seeker) -> Iterator[Stream]:
+def _streams(scene: Scene, seeker: Seeker) -> Iterator[CandidateStream]:
     if seeker.policy.within_cluster_queue != NEVER:
-        yield Stream(seeker.node, seeker.policy.within_cluster_queue)
+        yield CandidateStream(seeker.node, seeker.policy.within_cluster_queue)
     policy = seeker.policy.reclaim_within_cohort
     if policy == NEVER or seeker.node.parent is None:
         return
     for node in scene.tree.members.get(seeker.node.root, ()):
         if node is not seeker.node and not scene.tree.within_quota(node, seeker.needs):
-            yield Stream(node, policy, node.parent)
+            yield CandidateStream(node, policy, node.parent)
 
 
-def _ordered(scene: Scene, seeker: Seeker, stream: Stream) -> Iterator[Candidate]:
+def _ordered(scene: Scene, seeker: Seeker, stream: CandidateStream) -> Iterator[Candidate]:
     for leaving in (True, False):
         yield from read(scene, seeker, stream, leaving=leaving)
 
 
-def _first(search: _Search, strategy: str) -> tuple[bool, dict[Node, deque[Candidate]]]:
+def _first(search: _Search, strategy: str) -> tuple[bool, dict[TreeNode, deque[Candidate]]]:
     """Run the first strategy; returns whether the seeker fits, and the candidates that were turned down."""
-    again: dict[Node, deque[Candidate]] = {}
+    again: dict[TreeNode, deque[Candidate]] = {}
     # Asked once, with everything still held: own workloads that leave give no right to reclaim.
     entitled = search.scene.tree.within_quota(search.seeker.node, search.seeker.needs)
     while (node := _next_queue(search)) is not None:
@@ -119,7 +119,7 @@ def _first(search: _Search, strategy: str) -> tuple[bool, dict[Node, deque[Candi
     return False, again
 
 
-def _take_fair(search: _Search, node: Node, strategy: str, again: dict[Node, deque[Candidate]]) -> bool:
+def _take_fair(search: _Search, node: TreeNode, strategy: str, again: dict[TreeNode, deque[Candidate]]) -> bool:
     """Take the first candidate of a queue that the strategy allows, and set aside those before it."""
     mine, theirs = _sides(search, node)
     tree = search.scene.tree
@@ -132,7 +132,7 @@ def _take_fair(search: _Search, node: Node, strategy: str, again: dict[Node, deq
     return False
 
 
-def _allowed(search: _Search, strategy: str, new: Share, old: Share, theirs: Node, one: Candidate) -> bool:
+def _allowed(search: _Search, strategy: str, new: Share, old: Share, theirs: TreeNode, one: Candidate) -> bool:
     if strategy == INITIAL_SHARE:
         return new < old
     tree = search.scene.tree
@@ -154,7 +154,7 @@ def _second(search: _Search) -> bool:
     return False
 
 
-def _sides(search: _Search, node: Node) -> tuple[Node, Node]:
+def _sides(search: _Search, node: TreeNode) -> tuple[TreeNode, TreeNode]:
     """Return the seeker's and the other side, just below the lowest cohort that is above both."""
     theirs = node
     while theirs.parent is not None and theirs.parent not in search.own_path:
@@ -165,12 +165,12 @@ def _sides(search: _Search, node: Node) -> tuple[Node, Node]:
     return mine, theirs
 
 
-def _next_queue(search: _Search) -> Node | None:
+def _next_queue(search: _Search) -> TreeNode | None:
     """Return the queue that has to give next, None if none is left."""
     if search.root.is_queue:
         return search.root if search.left.get(search.root) else None
     while search.root not in search.pruned:
-        at: Node | None = search.root
+        at: TreeNode | None = search.root
         while at is not None and not at.is_queue:
             at = _best_child(search, at)
         if at is not None:
@@ -178,11 +178,11 @@ def _next_queue(search: _Search) -> Node | None:
     return None
 
 
-def _best_child(search: _Search, cohort: Node) -> Node | None:
+def _best_child(search: _Search, cohort: TreeNode) -> TreeNode | None:
     """Return the child with the largest share, a cohort before a queue; prune the cohort if none is left."""
     tree = search.scene.tree
-    queue: tuple[Share, Node] | None = None
-    below: tuple[Share, Node] | None = None
+    queue: tuple[Share, TreeNode] | None = None
+    below: tuple[Share, TreeNode] | None = None
     for child in cohort.children:
         if child in search.pruned or _gives_nothing(search, child):
             search.pruned.add(child)
@@ -201,17 +201,17 @@ def _best_child(search: _Search, cohort: Node) -> Node | None:
     return below[1]
 
 
-def _gives_nothing(search: _Search, node: Node) -> bool:
+def _gives_nothing(search: _Search, node: TreeNode) -> bool:
     if node.is_queue and not search.left.get(node):
         return True
     return node not in search.own_path and search.scene.tree.within_quota(node, node.usage)
 
 
-def _before(search: _Search, left: Node, right: Node) -> bool:
+def _before(search: _Search, left: TreeNode, right: TreeNode) -> bool:
     """Return whether the first candidate of one queue goes before that of another."""
     return _place(search, left) < _place(search, right)
 
 
-def _place(search: _Search, node: Node) -> tuple[bool, bool, tuple[int, float, str]]:
+def _place(search: _Search, node: TreeNode) -> tuple[bool, bool, tuple[int, float, str]]:
     one = search.left[node][0]
     return not search.scene.holders.holds[one.entry.uid].evicted, node is search.seeker.node, one.key

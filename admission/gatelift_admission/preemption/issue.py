@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.candidates import Reason, Target
-from gatelift_admission.quota.tree import Node
+from gatelift_admission.quota.tree import TreeNode
 from gatelift_admission.values.model import Preempt
 
 JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
@@ -17,7 +17,7 @@ WHY = {
 }
 
 
-def decision(preemptor: Entry, node: Node, target: Target) -> Preempt:
+def decision(preemptor: Entry, node: TreeNode, target: Target) -> Preempt:
     """Return the decision that `target` has to leave for `preemptor`, which waits in the queue of `node`."""
     victim = target.entry
     message = texts.preempted(_identity(preemptor), WHY[target.reason], (path(node), path(target.node)))
@@ -34,10 +34,10 @@ def decision(preemptor: Entry, node: Node, target: Target) -> Preempt:
     )
 
 
-def path(node: Node) -> str:
+def path(node: TreeNode) -> str:
     """Return where a queue stands: `/root/.../queue`."""
     names = []
-    at: Node | None = node
+    at: TreeNode | None = node
     while at is not None:
         names.append(at.name)
         at = at.parent

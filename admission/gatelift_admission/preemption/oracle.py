@@ -1,8 +1,8 @@
 """Questions about preemption, asked by the cycle and by flavor assignment, and what may be had at most.
 
 `Oracle` answers for one workload: who has to leave (`targets`), and what a flavor could become in one cell (`ask`).
-`Room` answers for a queue, by sums alone and therefore sometimes too hopefully: is it worth evaluating again?
-Neighbours: `flavors` only sees `ask`, `pending` only sees `Room`.
+`QueueRoom` answers for a queue, by sums alone and therefore sometimes too hopefully: is it worth evaluating again?
+Neighbours: `flavors` only sees `ask`, `pending` only sees `QueueRoom`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gatelift_admission.charges.holders import Holders
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.preemption import classical, fair
 from gatelift_admission.preemption.candidates import ANY, LOWER_OR_NEWER, NEVER, Scene, Seeker, Target
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 
@@ -32,7 +32,7 @@ class Oracle:
     """
 
     scene: Scene
-    node: Node
+    node: TreeNode
     policy: Preemption
     priority: int
     timestamp: float
@@ -121,11 +121,11 @@ class Foreign:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class QueueRoom:
     """What a queue has, or might get by preemption, in each cell."""
 
     tree: Tree
-    node: Node
+    node: TreeNode
     policy: Preemption
     holders: Holders
     foreign: Foreign

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 
 
@@ -71,7 +71,7 @@ class Patience:
         found = self.waiting.get(entry.uid)
         return found if found is not None and now < found.until else None
 
-    def waits_on(self, entry: Entry, tree: Tree, node: Node, now: float) -> bool:
+    def waits_on(self, entry: Entry, tree: Tree, node: TreeNode, now: float) -> bool:
         """Return whether a preemptor waits for others to end, and what came free changes nothing about that."""
         known = self.of(entry, now)
         return known is not None and known.plan is not None and not tree.fits(node, known.plan.assignment.usage)

@@ -14,7 +14,7 @@ from gatelift_admission.entries import checks
 from gatelift_admission.flavors.assigner import Catalogue
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE
-from gatelift_admission.quota.tree import NodeSpec, Quota
+from gatelift_admission.quota.tree import Quota, TreeNodeSpec
 from gatelift_admission.values.amounts import QuantityError, nano, parse
 from gatelift_admission.values.model import Cell, cell_of
 from gatelift_kube.objects.kueue import (
@@ -114,10 +114,10 @@ def readable_quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
     return {} if quota_error(groups) else quotas(groups)
 
 
-def node_spec(queue: ClusterQueue) -> NodeSpec:
+def node_spec(queue: ClusterQueue) -> TreeNodeSpec:
     """Return the queue's place in the quota tree; one whose quotas cannot be read brings none."""
     spec = queue.spec
-    return NodeSpec(
+    return TreeNodeSpec(
         name=queue.metadata.name,
         parent=spec.cohort_name,
         quotas=readable_quotas(spec.resource_groups),

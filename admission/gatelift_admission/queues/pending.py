@@ -16,8 +16,8 @@ from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.flavors.assigner import Assignment, Option
 from gatelift_admission.flavors.plain import Demand
-from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.preemption.oracle import QueueRoom
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_free, any_left
 from gatelift_admission.waking.keeping import Kept
@@ -170,7 +170,7 @@ class PendingQueue:
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
 
-    def might_reserve(self, tree: Tree, node: Node) -> bool:
+    def might_reserve(self, tree: Tree, node: TreeNode) -> bool:
         """Return whether the blocked head of a StrictFIFO queue, that kept no room when it was evaluated, might now.
 
         It may claim room as soon as it fits into a subtree below the root; that depends on what others use.
@@ -197,7 +197,7 @@ class PendingQueue:
         self.sticky = entry
         self._block(entry, reserves=True)
 
-    def fail(self, entry: Entry, assignment: Assignment, room: Room, *, changed: bool) -> PendingClass | None:
+    def fail(self, entry: Entry, assignment: Assignment, room: QueueRoom, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
 
         Returns None, with nothing recorded, if something `changed` since the evaluation and by now nothing is missing.
@@ -231,7 +231,7 @@ class PendingQueue:
         one.fresh = [other for other in one.fresh if other is not entry]
         return one
 
-    def next_head(self, room: Room, kept: Kept, *, within: bool = False) -> Entry | None:
+    def next_head(self, room: QueueRoom, kept: Kept, *, within: bool = False) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
@@ -275,7 +275,7 @@ class PendingQueue:
             else:
                 one.parked = True
 
-    def _defers(self, entry: Entry, one: PendingClass, room: Room, kept: Kept) -> bool:
+    def _defers(self, entry: Entry, one: PendingClass, room: QueueRoom, kept: Kept) -> bool:
         """Return whether a class that is awake waits for its turn, since somebody asleep goes before it and fits.
 
         It came, or stood behind the head, while what came free was offered to nobody yet. Who others left for does not
@@ -285,14 +285,14 @@ class PendingQueue:
             return False
         return entry is not self.sticky and entry is not self.loser and self._passes_over(one, room, leaving=False)
 
-    def _stir(self, room: Room) -> bool:
+    def _stir(self, room: QueueRoom) -> bool:
         """Wake those who were left asleep behind the best of their cell; True if there was somebody."""
         woken = self.watches.stir(room) if self.watches.stirred else []
         for one in woken:
             self._wake(one)
         return bool(woken)
 
-    def reserves(self, entry: Entry, room: Room) -> bool:
+    def reserves(self, entry: Entry, room: QueueRoom) -> bool:
         """Return whether an entry that lacks something now might keep room of its own from others."""
         return any(room.reserves(option) for option in self.classes[entry.shape].options)
 
@@ -326,7 +326,7 @@ class PendingQueue:
         return bool(woken)
 
     def release(
-        self, cells: Collection[Cell], room: Room, kept: Kept, *, wake: bool = True, band: Band | None = None
+        self, cells: Collection[Cell], room: QueueRoom, kept: Kept, *, wake: bool = True, band: Band | None = None
     ) -> bool:
         """Wake all whose missing amounts may be there now that `cells` have more room; True if somebody was woken.
 
@@ -343,7 +343,7 @@ class PendingQueue:
                 self.watches.anything(one)
         return wake and bool(covered)
 
-    def _passes_over(self, one: PendingClass, room: Room, *, leaving: bool = True) -> bool:
+    def _passes_over(self, one: PendingClass, room: QueueRoom, *, leaving: bool = True) -> bool:
         """Return whether somebody asleep who may fit is worth more than a class, or as much and came earlier.
 
         Unless `leaving`, only who fits though nobody leaves.
@@ -378,7 +378,7 @@ class PendingQueue:
             return False
         return self.blocked_reserves or not self.classes[blocked.shape].options
 
-    def wake_blocked(self, room: Room) -> bool:
+    def wake_blocked(self, room: QueueRoom) -> bool:
         """Let the blocked head be evaluated again if what it lacks may be there; True if it is worth evaluating."""
         if self.blocked is None or self.barred:
             return False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Usage
 
@@ -30,7 +30,7 @@ def charge(tree: Tree, adrift: Iterable[Amounts]) -> None:
             tree.hold(node, held)
 
 
-def _held_at(node: Node, total: Amounts) -> Usage:
+def _held_at(node: TreeNode, total: Amounts) -> Usage:
     held: Usage = {}
     for cell, whole in node.subtree.items():
         own = whole if node.parent is None else node.local.get(cell, 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.amounts import AMOUNT_MAX
 
 Share = tuple[int, Fraction]
@@ -20,7 +20,7 @@ WEIGHT_ONE = 10**9
 """Weights are counted in billionths."""
 
 
-def share(tree: Tree, node: Node) -> Share:
+def share(tree: Tree, node: TreeNode) -> Share:
     """Return the share of a node as the tree stands; zero at a root, from which nothing can be borrowed."""
     parent = node.parent
     if parent is None:

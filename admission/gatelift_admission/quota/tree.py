@@ -28,7 +28,7 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSpec:
+class TreeNodeSpec:
     """A node as configured; an empty parent is a root."""
 
     name: str
@@ -39,15 +39,15 @@ class NodeSpec:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class TreeNode:
     """A ClusterQueue or cohort in the tree. Only Tree changes it."""
 
     name: str
     is_queue: bool
     quotas: Mapping[Cell, Quota]
-    parent: Node | None = None
+    parent: TreeNode | None = None
     root: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: list[TreeNode] = field(default_factory=list)
     subtree: Usage = field(default_factory=dict)
     local: Usage = field(default_factory=dict)
     usage: Usage = field(default_factory=dict)
@@ -99,28 +99,28 @@ class Tree:
         "simulated",
     )
 
-    def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
+    def __init__(self, queues: Iterable[TreeNodeSpec] = (), cohorts: Iterable[TreeNodeSpec] = ()) -> None:
         """Build the trees; a cohort that is only named exists without quota and without parent."""
-        self.queues: dict[str, Node] = {
-            spec.name: Node(spec.name, True, spec.quotas, weight=spec.weight) for spec in queues
+        self.queues: dict[str, TreeNode] = {
+            spec.name: TreeNode(spec.name, True, spec.quotas, weight=spec.weight) for spec in queues
         }
         specs = {spec.name: spec for spec in cohorts}
         parents = {spec.name: spec.parent for spec in queues}
-        self.cohorts: dict[str, Node] = {
-            spec.name: Node(spec.name, False, spec.quotas, weight=spec.weight) for spec in specs.values()
+        self.cohorts: dict[str, TreeNode] = {
+            spec.name: TreeNode(spec.name, False, spec.quotas, weight=spec.weight) for spec in specs.values()
         }
         for parent in [*parents.values(), *(spec.parent for spec in specs.values())]:
             if parent and parent not in self.cohorts:
-                self.cohorts[parent] = Node(parent, False, {})
+                self.cohorts[parent] = TreeNode(parent, False, {})
         for name, spec in sorted(specs.items()):
             self._join(self.cohorts[name], spec.parent)
         for name, parent in sorted(parents.items()):
             self._join(self.queues[name], parent)
         self.cyclic: frozenset[str] = self._cut_cycles()
-        self.members: dict[str, list[Node]] = {}
+        self.members: dict[str, list[TreeNode]] = {}
         self._seen = 0
         """Raised by each change of usage: what nodes know of what is available is void then."""
-        self._lendable: dict[Node, dict[str, int]] = {}
+        self._lendable: dict[TreeNode, dict[str, int]] = {}
         self._log: list[tuple[Usage, Cell, int]] = []
         self._marks = 0
         self.changes = 0
@@ -146,16 +146,16 @@ class Tree:
             node.children.clear()  # all that is below one is in `lost` itself
         return frozenset(node.name for node in lost if node.is_queue)
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[TreeNode]:
         """Return all queues and cohorts."""
         return [*self.queues.values(), *self.cohorts.values()]
 
-    def _join(self, node: Node, parent: str) -> None:
+    def _join(self, node: TreeNode, parent: str) -> None:
         if parent:
             node.parent = self.cohorts[parent]
             node.parent.children.append(node)
 
-    def _root_name(self, node: Node) -> str:
+    def _root_name(self, node: TreeNode) -> str:
         """Return the name of the node's root, prefixed so that a queue and a cohort of one name differ."""
         if node.name in self.cyclic:
             return ""
@@ -163,12 +163,12 @@ class Tree:
             node = node.parent
         return f"queue/{node.name}" if node.is_queue else f"cohort/{node.name}"
 
-    def available(self, node: Node, cell: Cell) -> int:
+    def available(self, node: TreeNode, cell: Cell) -> int:
         """Return what the node may still take of `cell`; below zero after over-admission."""
         found = node.known.get(cell) if node.known_of == self._seen else None
         return self._available(node, cell) if found is None else found
 
-    def _available(self, node: Node, cell: Cell) -> int:
+    def _available(self, node: TreeNode, cell: Cell) -> int:
         """Work out what is available, and let the node know."""
         if node.known_of != self._seen:
             node.known_of = self._seen
@@ -176,7 +176,7 @@ class Tree:
         found = node.known[cell] = self._summed(node, cell)
         return found
 
-    def _summed(self, node: Node, cell: Cell) -> int:
+    def _summed(self, node: TreeNode, cell: Cell) -> int:
         steps = node.steps.get(cell)
         if steps is None:
             steps = node.steps[cell] = _steps(node, cell)
@@ -193,7 +193,7 @@ class Tree:
                 left += local - used
         return left if -_PLAIN_MAX < left < _PLAIN_MAX else self._saturating(node, cell)
 
-    def _saturating(self, node: Node, cell: Cell) -> int:
+    def _saturating(self, node: TreeNode, cell: Cell) -> int:
         path = []
         at = node
         while at.parent is not None:
@@ -210,21 +210,21 @@ class Tree:
                 left = add(sub(local, used), left)
         return left
 
-    def free(self, node: Node, cell: Cell) -> int:
+    def free(self, node: TreeNode, cell: Cell) -> int:
         """Return what the node may still take of `cell`, at least 0."""
         found = node.known.get(cell) if node.known_of == self._seen else None
         if found is None:
             found = self._available(node, cell)
         return found if found > 0 else 0  # noqa: FURB136 - the hottest line, and max() costs more than all of it
 
-    def potential(self, node: Node, cell: Cell) -> int:
+    def potential(self, node: TreeNode, cell: Cell) -> int:
         """Return the most the node could ever have of `cell`, with everything else idle."""
         found = node.potentials.get(cell)
         if found is None:
             found = node.potentials[cell] = self._potential(node, cell)
         return found
 
-    def _potential(self, node: Node, cell: Cell) -> int:
+    def _potential(self, node: TreeNode, cell: Cell) -> int:
         path = []
         at = node
         while at.parent is not None:
@@ -238,7 +238,7 @@ class Tree:
                 most = min(most, add(one.subtree.get(cell, 0), limit))
         return most
 
-    def lendable(self, node: Node, resource: str) -> int:
+    def lendable(self, node: TreeNode, resource: str) -> int:
         """Return the most the node could have of a resource in all flavors of its tree together."""
         found = self._lendable.get(node)
         if found is None:
@@ -250,7 +250,7 @@ class Tree:
                 found[cell[1]] = add(found.get(cell[1], 0), self.potential(node, cell))
         return found.get(resource, 0)
 
-    def lowest_fit(self, node: Node, cell: Cell, amount: int) -> tuple[int, bool]:
+    def lowest_fit(self, node: TreeNode, cell: Cell, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree that holds `amount` more, and whether that subtree has a parent.
 
         0 means without borrowing (Kueue's borrowing level).
@@ -268,14 +268,14 @@ class Tree:
             remaining = sub(remaining, at.local_available(cell))
             at = at.parent
 
-    def fits(self, node: Node, usage: Usage) -> bool:
+    def fits(self, node: TreeNode, usage: Usage) -> bool:
         """Return whether every cell of `usage` is available now."""
         for cell, amount in usage.items():  # noqa: SIM110 - a generator costs more than what it asks
             if amount > self.free(node, cell):
                 return False
         return True
 
-    def within_quota(self, node: Node, cells: Iterable[Cell]) -> bool:
+    def within_quota(self, node: TreeNode, cells: Iterable[Cell]) -> bool:
         """Return whether the node uses, in each of `cells`, no more than the quota of its subtree."""
         usage, subtree = node.usage, node.subtree
         for cell in cells:  # noqa: SIM110 - a generator costs more than what it asks
@@ -283,10 +283,10 @@ class Tree:
                 return False
         return True
 
-    def add_usage(self, node: Node, usage: Usage) -> None:
+    def add_usage(self, node: TreeNode, usage: Usage) -> None:
         """Charge `usage` to the node; what exceeds its local quota reaches its ancestors."""
         for cell, amount in usage.items():
-            at: Node | None = node
+            at: TreeNode | None = node
             rest = amount
             while at is not None and rest > 0:
                 used = at.usage.get(cell, 0)
@@ -297,10 +297,10 @@ class Tree:
                 at = at.parent
         self._seen += 1
 
-    def remove_usage(self, node: Node, usage: Usage) -> None:
+    def remove_usage(self, node: TreeNode, usage: Usage) -> None:
         """Take back what `add_usage` charged; any order of charges and releases gives the same tree."""
         for cell, amount in usage.items():
-            at: Node | None = node
+            at: TreeNode | None = node
             rest = amount
             while at is not None and rest > 0:
                 used = at.usage.get(cell, 0)
@@ -310,19 +310,19 @@ class Tree:
                 at = at.parent
         self._seen += 1
 
-    def hold(self, cohort: Node, usage: Usage) -> None:
+    def hold(self, cohort: TreeNode, usage: Usage) -> None:
         """Charge to a cohort itself what none of its queues is charged, as long as the tree stands."""
         for cell, amount in usage.items():
             cohort.held[cell] = cohort.held.get(cell, 0) + amount
         self.add_usage(cohort, usage)
 
-    def shift(self, node: Node, cell: Cell, amount: int) -> None:
+    def shift(self, node: TreeNode, cell: Cell, amount: int) -> None:
         """Count `amount` more, or less, at the node alone; whoever does so takes it back and calls `recount`."""
         used = node.usage.get(cell, 0)
         self._set(node.usage, cell, used, used + amount)
         self._seen += 1
 
-    def recount(self, node: Node, cell: Cell) -> None:
+    def recount(self, node: TreeNode, cell: Cell) -> None:
         """Count anew what the ancestors of a node use of `cell`: what their children use beyond their local quota."""
         at = node.parent
         while at is not None:
@@ -363,10 +363,10 @@ _PLAIN_MAX = 2**58
 """Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
 
 
-def _steps(node: Node, cell: Cell) -> _Steps:
+def _steps(node: TreeNode, cell: Cell) -> _Steps:
     """Return what `available` needs of each node on the way to `node`; empty if its sums might saturate."""
     steps: list[tuple[Usage, int, int, int | None]] = []
-    at: Node | None = node
+    at: TreeNode | None = node
     while at is not None:
         whole, local = at.subtree.get(cell, 0), at.local.get(cell, 0) if at.parent is not None else 0
         limit = at.borrowing_limit(cell) if at.parent is not None else None
@@ -377,8 +377,8 @@ def _steps(node: Node, cell: Cell) -> _Steps:
     return tuple(reversed(steps))
 
 
-def _reaches_root(node: Node, limit: int) -> bool:
-    at: Node | None = node
+def _reaches_root(node: TreeNode, limit: int) -> bool:
+    at: TreeNode | None = node
     for _ in range(limit + 1):
         at = at.parent if at is not None else None
         if at is None:
@@ -386,7 +386,7 @@ def _reaches_root(node: Node, limit: int) -> bool:
     return False
 
 
-def _measure(root: Node) -> None:
+def _measure(root: TreeNode) -> None:
     """Fill subtree quota, local quota and height of a tree, children first, without recursion on hostile depth."""
     order = [root]
     for node in order:

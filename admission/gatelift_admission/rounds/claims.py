@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gatelift_admission.flavors.assigner import Assignment
 from gatelift_admission.preemption.candidates import Target
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Cell, Usage
 
@@ -21,8 +21,8 @@ class Claims:
     """The promises of one round."""
 
     victims: dict[str, Target]
-    kept: list[tuple[Node, Usage]]
-    lowered: list[tuple[Node, Cell, int]]
+    kept: list[tuple[TreeNode, Usage]]
+    lowered: list[tuple[TreeNode, Cell, int]]
     """Room below zero, of queues that use more than their limits let them since these were lowered."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Claims:
             tree.remove_usage(target.node, target.entry.charged)
         return mark
 
-    def fits(self, tree: Tree, node: Node, usage: Usage, targets: Iterable[Target]) -> bool:
+    def fits(self, tree: Tree, node: TreeNode, usage: Usage, targets: Iterable[Target]) -> bool:
         """Return whether `usage` fits once all claimed victims and `targets` have left."""
         if not self.victims and not targets:
             return tree.fits(node, usage)
@@ -50,13 +50,13 @@ class Claims:
         tree.undo(mark)
         return found
 
-    def keep(self, tree: Tree, node: Node, usage: Usage) -> None:
+    def keep(self, tree: Tree, node: TreeNode, usage: Usage) -> None:
         """Charge `usage` until the round ends; a queue without cohort takes it from nobody."""
         if node.parent is not None:
             tree.add_usage(node, usage)
             self.kept.append((node, usage))
 
-    def keep_room(self, tree: Tree, node: Node, assignment: Assignment) -> None:
+    def keep_room(self, tree: Tree, node: TreeNode, assignment: Assignment) -> None:
         """Keep what a head may claim of its own quota, or of what it may borrow, that others hold (reserve rule).
 
         Where a borrowing limit was lowered below what is in use, Kueue's rule gives less than zero: until the round

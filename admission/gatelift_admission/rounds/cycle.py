@@ -53,7 +53,7 @@ from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import faults, patient, reservation
 from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
-from gatelift_admission.rounds.progress import AdmissionRound, Nominee, Seen, take_next
+from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Reserve
 
@@ -73,7 +73,7 @@ class Cycle:
         self._round: AdmissionRound | None = None
         self._rounds: dict[str, int] = {}
         """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, RoundsBegun] = {}
         self._built = 0
         self.nominations = 0
 
@@ -127,7 +127,7 @@ class Cycle:
         version = state.versions.get(root, 0)
         opened = AdmissionRound(root, state.built, version, state.releases.get(root, 0), heads)
         if root not in self._seen:
-            self._seen[root] = Seen()
+            self._seen[root] = RoundsBegun()
         opened.repeated = self._seen[root].again(version, heads)
         return opened
 

@@ -14,7 +14,7 @@ from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
-from gatelift_admission.values.model import PodSetRequest
+from gatelift_admission.values.model import PodSetDemand
 
 
 def demand(state: State, entry: Entry, queue: QueueModel) -> Demand | None:
@@ -55,7 +55,7 @@ def nominate(
     return _fewer(market, oracle, entry.pod_sets, cursor) or full
 
 
-def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor) -> Plan:
+def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor) -> Plan:
     assignment = assign(market, pod_sets, cursor)
     if assignment.mode is Mode.FIT or assignment.mode is Mode.NO_FIT or oracle is None:
         return Plan(assignment)
@@ -65,12 +65,12 @@ def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, 
     return Plan(assignment, targets)
 
 
-def _spare(one: PodSetRequest) -> int:
+def _spare(one: PodSetDemand) -> int:
     """Return how many pods may be missing."""
     return max(0, one.count - one.min_count) if one.min_count is not None else 0
 
 
-def _fewer(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor) -> Plan | None:
+def _fewer(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor) -> Plan | None:
     """Return the plan with the fewest missing pods that is possible, None if none is; found by bisection.
 
     Each step takes from every pod set its share of what may be missing, rounded down.

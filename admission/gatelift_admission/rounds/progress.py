@@ -67,7 +67,7 @@ class AdmissionRound:
 
 
 @dataclass(slots=True)
-class Seen:
+class RoundsBegun:
     """With which heads and flavors rounds of one tree began since it changed last."""
 
     version: int = -1

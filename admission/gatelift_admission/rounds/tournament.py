@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission.quota.fairness import Share, share
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Usage
 
 
@@ -19,7 +19,7 @@ from gatelift_admission.values.model import Usage
 class Contender:
     """A head, by its place in the order, and what it would use."""
 
-    node: Node
+    node: TreeNode
     usage: Usage
     priority: int
     timestamp: float
@@ -31,13 +31,13 @@ class _Standing:
     """A contender and how each node on its way to the root would stand: (borrows what it requests, share)."""
 
     contender: Contender
-    by_node: Mapping[Node, tuple[bool, Share]]
+    by_node: Mapping[TreeNode, tuple[bool, Share]]
 
 
 def winner(tree: Tree, contenders: list[Contender]) -> Contender:
     """Return who goes first; all contenders are in one tree, one for each queue."""
     found = {one.node: _standing(tree, one) for one in contenders}
-    ways: dict[Node, dict[Node, _Standing]] = {}
+    ways: dict[TreeNode, dict[TreeNode, _Standing]] = {}
     waves = sorted(found.items(), key=lambda item: -_depth(item[0]))
     for node, standing in waves:
         if node.parent is None:
@@ -51,7 +51,7 @@ def winner(tree: Tree, contenders: list[Contender]) -> Contender:
         ways.setdefault(deepest.parent, {})[deepest] = best
 
 
-def _depth(node: Node) -> int:
+def _depth(node: TreeNode) -> int:
     depth = 0
     at = node.parent
     while at is not None:
@@ -72,7 +72,7 @@ def _standing(tree: Tree, one: Contender) -> _Standing:
     return _Standing(one, by_node)
 
 
-def _key(node: Node, standing: _Standing) -> tuple[bool, Share, int, float, str]:
+def _key(node: TreeNode, standing: _Standing) -> tuple[bool, Share, int, float, str]:
     borrows, value = standing.by_node[node]
     one = standing.contender
     return borrows, value, -one.priority, one.timestamp, one.uid

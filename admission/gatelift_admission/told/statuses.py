@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gatelift_admission.queues.models import Active, cluster_queue_active, local_queue_active
 from gatelift_admission.quota.fairness import published, share
-from gatelift_admission.quota.tree import Node
+from gatelift_admission.quota.tree import TreeNode
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import UNLIMITED, clamp, sub, to_quantity
 from gatelift_admission.values.model import Counts, Usage
@@ -63,7 +63,7 @@ def cohort_share(state: State, name: str) -> int | None:
     return _published(state, state.ensure().cohorts.get(name)) if state.settings.fair_sharing else None
 
 
-def _published(state: State, node: Node | None) -> int | None:
+def _published(state: State, node: TreeNode | None) -> int | None:
     return None if node is None else published(share(state.ensure(), node))
 
 

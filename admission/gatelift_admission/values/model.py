@@ -31,7 +31,7 @@ def cell_of(flavor: str, resource: str) -> Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodSetRequest:
+class PodSetDemand:
     """One pod set as it waits: its effective count and what one pod requests, defaults and overhead included."""
 
     name: str
@@ -44,7 +44,7 @@ class PodSetRequest:
     group: str = ""
     """Pod sets of one group get their flavors together; "": it is by itself."""
 
-    def reduced(self, count: int) -> PodSetRequest:
+    def reduced(self, count: int) -> PodSetDemand:
         """Return the same pod set with fewer pods."""
         return replace(self, count=count)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.flavors.plain import Demand
-from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.waking.keeping import Kept
 
 VOID_SLACK = 64
@@ -143,7 +143,7 @@ class Demands:
         return self.known[shape]
 
 
-def covered(option: Option, room: Room, priority: int) -> bool:
+def covered(option: Option, room: QueueRoom, priority: int) -> bool:
     """Return whether all of an option is there for `priority`, or might be after preemption."""
     for cell, need in option:
         if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
@@ -151,7 +151,7 @@ def covered(option: Option, room: Room, priority: int) -> bool:
     return True
 
 
-def any_left(one: PendingClass, room: Room, kept: Kept, *, within: bool) -> bool:
+def any_left(one: PendingClass, room: QueueRoom, kept: Kept, *, within: bool) -> bool:
     """Return whether one of the options of a class is not kept from it; `within`: of the quota of its queue."""
     for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
         if kept.leaves(option, room, one.priority, within=within):
@@ -159,7 +159,7 @@ def any_left(one: PendingClass, room: Room, kept: Kept, *, within: bool) -> bool
     return False
 
 
-def any_free(one: PendingClass, room: Room) -> bool:
+def any_free(one: PendingClass, room: QueueRoom) -> bool:
     """Return whether one of the options of a class is there and nobody need leave; so may be what nobody knows."""
     if not one.options:
         return not one.held or _free(one.held, room)
@@ -169,14 +169,14 @@ def any_free(one: PendingClass, room: Room) -> bool:
     return False
 
 
-def _free(option: Option, room: Room) -> bool:
+def _free(option: Option, room: QueueRoom) -> bool:
     for cell, need in option:  # noqa: SIM110 - a generator costs more than what it asks
         if need > room.free(cell):
             return False
     return True
 
 
-def any_covered(one: PendingClass, room: Room) -> bool:
+def any_covered(one: PendingClass, room: QueueRoom) -> bool:
     """Return whether one of the options of a class is there."""
     for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
         if covered(option, room, one.priority):

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.preemption.oracle import QueueRoom
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 
 PARTS = 4
@@ -35,13 +35,13 @@ class Gift:
 class Keeping:
     """What is kept, by root and queue, oldest first."""
 
-    roots: dict[str, dict[Node, deque[Gift]]] = field(default_factory=dict)
+    roots: dict[str, dict[TreeNode, deque[Gift]]] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forget all."""
         self.roots.clear()
 
-    def gave(self, node: Node, usage: Usage, level: int, now: float, period: float) -> None:
+    def gave(self, node: TreeNode, usage: Usage, level: int, now: float, period: float) -> None:
         """Note that somebody of priority `level` gave back quota that was charged to a queue."""
         gifts = self.roots.setdefault(node.root, {}).setdefault(node, deque())
         last = gifts[-1] if gifts else None
@@ -52,7 +52,7 @@ class Keeping:
         else:
             gifts.append(Gift(now, level, dict(usage)))
 
-    def took(self, node: Node, usage: Usage) -> None:
+    def took(self, node: TreeNode, usage: Usage) -> None:
         """Note that something is charged to a queue: it is what was given back first."""
         gifts = self.roots.get(node.root, {}).get(node)
         if not gifts:
@@ -98,12 +98,12 @@ class Keeping:
         """Return whether anything in a tree is kept for somebody of more than `priority`."""
         return any(gift.level > priority for gifts in self.roots.get(root, {}).values() for gift in gifts)
 
-    def own(self, node: Node, cell: Cell, priority: int, since: float) -> int:
+    def own(self, node: TreeNode, cell: Cell, priority: int, since: float) -> int:
         """Return how much of a queue's own quota is kept from those of its workloads that are worth `priority`."""
         gifts = self.roots.get(node.root, {}).get(node)
         return _idle(node, cell, gifts, priority + 1, since) if gifts else 0
 
-    def all(self, node: Node, cell: Cell, priority: int, since: float) -> int:
+    def all(self, node: TreeNode, cell: Cell, priority: int, since: float) -> int:
         """Return how much in the tree of a queue is kept from those of its workloads that would have to borrow."""
         queues = self.roots.get(node.root)
         if not queues:
@@ -114,7 +114,7 @@ class Keeping:
         return found
 
 
-def _idle(node: Node, cell: Cell, gifts: Iterable[Gift], lowest: int, since: float) -> int:
+def _idle(node: TreeNode, cell: Cell, gifts: Iterable[Gift], lowest: int, since: float) -> int:
     """Return what was given back since by priorities from `lowest` on, as far as the queue does not use it itself."""
     given = 0
     for gift in gifts:
@@ -143,7 +143,7 @@ class Kept:
         """Say whether there is any."""
         return self.root in self.keeping.roots
 
-    def leaves(self, option: Iterable[tuple[Cell, int]], room: Room, priority: int, *, within: bool) -> bool:
+    def leaves(self, option: Iterable[tuple[Cell, int]], room: QueueRoom, priority: int, *, within: bool) -> bool:
         """Return whether enough is left for somebody of `priority`; `within`: of the quota of its own queue.
 
         Where others would have to leave anyway, nothing is kept: whom it concerns is the cycle's to say.

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 
-from gatelift_admission.quota.tree import Node
+from gatelift_admission.quota.tree import TreeNode
 from gatelift_admission.values.model import Cell, EngineSettings, Usage
 from gatelift_admission.waking.keeping import PARTS, Keeping
 
@@ -122,7 +122,7 @@ class Wakes:
         return now - self.period(root, settings) + ROUNDING
 
     def released(
-        self, node: Node, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: EngineSettings
+        self, node: TreeNode, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: EngineSettings
     ) -> None:
         """Note that somebody of priority `level` gave back `usage` of a queue, or might leave `cells`."""
         period = self.period(node.root, settings)

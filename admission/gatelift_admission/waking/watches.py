@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.flavors.assigner import Option
-from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
 from gatelift_admission.waking.keeping import Kept
@@ -27,7 +27,7 @@ WatchKey = tuple[Cell, int | None]
 
 
 @dataclass(slots=True)
-class Watch:
+class CellWatch:
     """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
 
     owner: PendingClass
@@ -35,7 +35,7 @@ class Watch:
     option: Option
 
 
-_Item = tuple[int, int, Watch]
+_Item = tuple[int, int, CellWatch]
 """In a heap: the amount that is needed, a number that tells equals apart, who needs it."""
 
 
@@ -68,11 +68,11 @@ class Watches:
         self._eager.clear()
         self.stirred.clear()
 
-    def register(self, one: PendingClass, room: Room) -> None:
+    def register(self, one: PendingClass, room: QueueRoom) -> None:
         """Watch for each option of a class; for any release where preemption only seems to be able to help."""
         anything = False
         for option in one.options:
-            anything |= self._settle(Watch(one, one.park, option), room)
+            anything |= self._settle(CellWatch(one, one.park, option), room)
         if anything:
             self.anything(one)
 
@@ -82,7 +82,7 @@ class Watches:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
 
-    def _settle(self, watch: Watch, room: Room) -> bool:
+    def _settle(self, watch: CellWatch, room: QueueRoom) -> bool:
         """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
         priority = watch.owner.priority
         for cell, need in watch.option:
@@ -91,7 +91,7 @@ class Watches:
                 return False
         return True
 
-    def _watch(self, watch: Watch, key: WatchKey, need: int) -> None:
+    def _watch(self, watch: CellWatch, key: WatchKey, need: int) -> None:
         self._sequence += 1
         watches = self._by_key.setdefault(key, [])
         if len(watches) > 2 * len(self._classes) + VOID_SLACK:
@@ -110,7 +110,7 @@ class Watches:
         return [one for one, park in eager if one.park == park and one.members]
 
     def release(
-        self, cells: Collection[Cell], room: Room, kept: Kept, *, wake: bool, band: Band | None
+        self, cells: Collection[Cell], room: QueueRoom, kept: Kept, *, wake: bool, band: Band | None
     ) -> list[PendingClass]:
         """Take out all whose missing amounts may be there now that `cells` have more room; some may be named twice.
 
@@ -126,7 +126,7 @@ class Watches:
                 found += self._release(key, watches, room, kept, wake=wake, band=band)
         return found
 
-    def _concerned(self, cells: Collection[Cell], room: Room) -> list[tuple[WatchKey, list[_Item]]]:
+    def _concerned(self, cells: Collection[Cell], room: QueueRoom) -> list[tuple[WatchKey, list[_Item]]]:
         """Return the watches that more room in `cells` may concern."""
         if room.preempts:
             return list(self._by_key.items())
@@ -134,7 +134,7 @@ class Watches:
         return [(key, self._by_key[key]) for key in keys if key in self._by_key]
 
     def _release(
-        self, key: WatchKey, watches: list[_Item], room: Room, kept: Kept | None, *, wake: bool, band: Band | None
+        self, key: WatchKey, watches: list[_Item], room: QueueRoom, kept: Kept | None, *, wake: bool, band: Band | None
     ) -> list[PendingClass]:
         cell, priority = key
         least = watches[0][0]
@@ -167,7 +167,7 @@ class Watches:
             del self._by_key[key]
         return found
 
-    def _release_best(self, key: WatchKey, watches: list[_Item], room: Room) -> list[PendingClass]:
+    def _release_best(self, key: WatchKey, watches: list[_Item], room: QueueRoom) -> list[PendingClass]:
         """Take out the class that goes first of those whose amount in one cell is there, if there is any.
 
         The others have no turn before it, and may lack something again by then (`stir`).
@@ -192,7 +192,7 @@ class Watches:
         heapq.heapify(watches)
         return [best[1][2].owner]
 
-    def stir(self, room: Room) -> list[PendingClass]:
+    def stir(self, room: QueueRoom) -> list[PendingClass]:
         """Take out the next class of each cell in which others were left asleep."""
         stirred, self.stirred = self.stirred, set()
         found: list[PendingClass] = []
@@ -203,7 +203,7 @@ class Watches:
         return found
 
 
-def _in_turn(band: Band, watch: Watch, room: Room, kept: Kept) -> bool:
+def _in_turn(band: Band, watch: CellWatch, room: QueueRoom, kept: Kept) -> bool:
     """Return whether who watches has its turn in `band`, and what it lacks is not kept from it."""
     priority = watch.owner.priority
     return band.has(priority) and kept.leaves(watch.option, room, priority, within=band.within)

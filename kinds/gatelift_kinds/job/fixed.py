@@ -6,7 +6,7 @@ With how few pods a Job may do was asked when its quota was given, wherever it r
 from __future__ import annotations
 
 from gatelift_kinds.shared import fixed, markers, rules
-from gatelift_kinds.shared.review import Change
+from gatelift_kinds.shared.review import HeldChange
 from gatelift_kinds.shared.rules import Object, annotation
 
 FIELDS = ("activeDeadlineSeconds", "backoffLimit", "maxFailedIndexes")
@@ -17,7 +17,7 @@ RUNS_ELSEWHERE = fixed.RUNS_ELSEWHERE.format(
 RUNS = "is immutable while the Job runs: suspend it first"
 
 
-def changes(old: Object, new: Object) -> tuple[Change, ...]:
+def changes(old: Object, new: Object) -> tuple[HeldChange, ...]:
     """Return what is changed that a run takes no notice of; of the spec, where no controller of this cluster acts."""
     elsewhere = fixed.spec_of(new).get("managedBy") == markers.MULTIKUEUE_MANAGER
     found = fixed.changed_fields(old, new, FIELDS if elsewhere else (), RUNS_ELSEWHERE)
@@ -25,4 +25,4 @@ def changes(old: Object, new: Object) -> tuple[Change, ...]:
     before, after = rules.notes(old).get(name), rules.notes(new).get(name)
     if before == after:
         return found
-    return (*found, Change(path=annotation(name), value=fixed.shown(after), text=RUNS))
+    return (*found, HeldChange(path=annotation(name), value=fixed.shown(after), text=RUNS))

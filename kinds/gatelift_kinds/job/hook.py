@@ -7,7 +7,7 @@ import msgspec
 from gatelift_kinds.job import partial as job_partial
 from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import markers, placed_mark
-from gatelift_kinds.shared.hooks import Change, CheckedMeta, Hook
+from gatelift_kinds.shared.hooks import CheckedMeta, CorrectedChange, Hook
 
 CONTROLLERS = frozenset(
     {
@@ -71,6 +71,8 @@ def _replaced_when_ended(one: str) -> str:
 
 HOOK = Hook(
     shape=_Job,
-    put_right=(Change(name="unsuspend", title="unsuspended-or-otherwise-than-let-go", expression=_started_by_hand()),),
+    put_right=(
+        CorrectedChange(name="unsuspend", title="unsuspended-or-otherwise-than-let-go", expression=_started_by_hand()),
+    ),
     controllers=CONTROLLERS,
 )

@@ -27,7 +27,7 @@ from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.shared.pods import count_pods, holds_resources
-from gatelift_kinds.shared.review import Change, Correction, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import Correction, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
@@ -456,7 +456,7 @@ class JobKind(Kind[Job]):
         """Return what is wrong with a new Job."""
         return job_rules.validate_create(obj, facts)
 
-    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[HeldChange, ...]:
         """Return what a run takes no notice of, while it is suspended."""
         return job_rules.held_changes(old, new)
 

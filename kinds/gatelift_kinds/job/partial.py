@@ -40,7 +40,7 @@ class Before(msgspec.Struct, frozen=True):
     completions: int | None = None
 
 
-class Note(Before, frozen=True):
+class PartialNote(Before, frozen=True):
     """The same, as it stands in the annotation."""
 
     lowered: dict[str, int] | None = None
@@ -72,7 +72,7 @@ def lowered_from(obj: Job) -> Before | None:
     return _lowered_from(before_of(obj.metadata.annotations), now(obj), indexed=indexed)
 
 
-def _lowered_from(note: Note | None, present: Before, *, indexed: bool) -> Before | None:
+def _lowered_from(note: PartialNote | None, present: Before, *, indexed: bool) -> Before | None:
     before = note and _unless_changed(note, present)
     if before is None or before.parallelism < present.parallelism:
         return None
@@ -83,7 +83,7 @@ def _lowered_from(note: Note | None, present: Before, *, indexed: bool) -> Befor
     return before if before.completions >= present.completions else None
 
 
-def _unless_changed(note: Note, present: Before) -> Before | None:
+def _unless_changed(note: PartialNote, present: Before) -> Before | None:
     """Return what it had, but for what its user has changed since we wrote it; None where that is all of it."""
     if note.lowered is None:
         return note
@@ -113,7 +113,7 @@ def asked_in(document: Mapping[str, Any]) -> Before:
     return _lowered_from(before_of(notes), present, indexed=spec.get("completionMode") == "Indexed") or present
 
 
-def before_of(annotations: Mapping[str, str]) -> Note | None:
+def before_of(annotations: Mapping[str, str]) -> PartialNote | None:
     """Return what the annotation keeps, None where it is absent or cannot be read."""
     kept = annotations.get(ANNOTATION_BEFORE)
     if kept is None:
@@ -121,7 +121,7 @@ def before_of(annotations: Mapping[str, str]) -> Note | None:
     if len(kept) > BEFORE_CHARS_MAX:
         return None
     try:
-        found = msgspec.json.decode(kept.encode(), type=Note)
+        found = msgspec.json.decode(kept.encode(), type=PartialNote)
     except UNREADABLE:
         return None
     return found if found.parallelism >= 0 and (found.completions or 0) >= 0 else None
@@ -220,4 +220,4 @@ def local_restore(obj: Job) -> list[Operation]:
 
 def _kept(obj: Job, fields: dict[str, int]) -> str:
     before = asked(obj)
-    return msgspec.json.encode(Note(before.parallelism, before.completions, fields)).decode()
+    return msgspec.json.encode(PartialNote(before.parallelism, before.completions, fields)).decode()

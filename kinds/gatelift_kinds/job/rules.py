@@ -11,7 +11,7 @@ from gatelift_kinds.job import template as job_template
 from gatelift_kinds.job import template_before
 from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
 from gatelift_kinds.shared.patches import Operation
-from gatelift_kinds.shared.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import NO_CORRECTION, Correction, FieldError, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
 from gatelift_kube.values.numbers import whole
 
@@ -131,7 +131,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     return asked_for.joined(verdict, _asked_for(old, new, facts))
 
 
-def held_changes(old: Object, new: Object) -> tuple[Change, ...]:
+def held_changes(old: Object, new: Object) -> tuple[HeldChange, ...]:
     """Return what is changed of a Job that waits, and taken no notice of by a run that begins at this moment."""
     return job_fixed.changes(old, new) if _suspended(old) else ()
 

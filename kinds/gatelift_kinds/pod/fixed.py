@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gatelift_kinds.shared import fixed
-from gatelift_kinds.shared.review import Change
+from gatelift_kinds.shared.review import HeldChange
 from gatelift_kinds.shared.rules import Object
 
 FIELDS = ("activeDeadlineSeconds", "affinity", "nodeSelector", "tolerations")
@@ -25,20 +25,20 @@ DEBUGGED_ELSEWHERE = fixed.RUNS_ELSEWHERE.format(
 """`kubectl debug`, by the subresource `pods/ephemeralcontainers`, which nobody else writes."""
 
 
-def changes(old: Object, new: Object) -> tuple[Change, ...]:
+def changes(old: Object, new: Object) -> tuple[HeldChange, ...]:
     """Return what is changed that a run elsewhere takes no notice of."""
     found = fixed.changed_fields(old, new, FIELDS, RUNS_ELSEWHERE)
     debugged = fixed.changed_fields(old, new, ("ephemeralContainers",), DEBUGGED_ELSEWHERE)
     return (*found, *debugged, *(each for field in CONTAINERS for each in _images(field, old, new)))
 
 
-def _images(field: str, old: Object, new: Object) -> Iterable[Change]:
+def _images(field: str, old: Object, new: Object) -> Iterable[HeldChange]:
     """Yield the changed images; an API server takes no container off, and adds none."""
     before, after = _containers(old, field), _containers(new, field)
     for place, (was, wanted) in enumerate(zip(before, after, strict=False)):
         if was.get("image") != wanted.get("image"):
             path, image = f"spec.{field}[{place}].image", fixed.shown(wanted.get("image"))
-            yield Change(path=path, value=image, text=RUNS_ELSEWHERE)
+            yield HeldChange(path=path, value=image, text=RUNS_ELSEWHERE)
 
 
 def _containers(obj: Object, field: str) -> list[Any]:

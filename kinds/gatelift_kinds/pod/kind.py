@@ -35,7 +35,7 @@ from gatelift_kinds.shared.patches import (
     without_finalizer,
 )
 from gatelift_kinds.shared.pods import over, unbound_and_deleting
-from gatelift_kinds.shared.review import Change, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
@@ -419,7 +419,7 @@ class PodKind(Kind[Pod]):
         """Return what is wrong with a new pod."""
         return pod_rules.validate_create(obj, facts)
 
-    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[HeldChange, ...]:
         """Return what a run elsewhere takes no notice of, while the gate is there."""
         return pod_rules.held_changes(old, new)
 

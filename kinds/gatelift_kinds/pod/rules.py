@@ -8,7 +8,7 @@ from gatelift_kinds.pod import fixed as pod_fixed
 from gatelift_kinds.pod.role_hash import role_hash
 from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
 from gatelift_kinds.shared.patches import Operation, add_to_map
-from gatelift_kinds.shared.review import Change, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.review import FieldError, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label, required
 from gatelift_kube.values.numbers import whole
 
@@ -75,7 +75,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), _asked_for(old, new, facts))
 
 
-def held_changes(old: Object, new: Object) -> tuple[Change, ...]:
+def held_changes(old: Object, new: Object) -> tuple[HeldChange, ...]:
     """Return what is changed of a pod at its gate, and taken no notice of by a run elsewhere.
 
     Without the gate it runs here, and its kubelet acts on what may be changed.

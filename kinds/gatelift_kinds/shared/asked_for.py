@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gatelift_kinds.shared.not_served import EACH, EVERY_KEY, TABLE, Answer, Entry, Path
+from gatelift_kinds.shared.not_served import EACH, EVERY_KEY, TABLE, NotServedRow, Path, Treatment
 from gatelift_kinds.shared.review import Verdict
 from gatelift_kinds.shared.rules import Object, forbidden
 
-_BY_KIND: dict[str, tuple[Entry, ...]] = {
-    kind: tuple(entry for entry in TABLE if kind in entry.kinds and not entry.by_rule and entry.answer != Answer.LEFT)
+_BY_KIND: dict[str, tuple[NotServedRow, ...]] = {
+    kind: tuple(
+        entry for entry in TABLE if kind in entry.kinds and not entry.by_rule and entry.answer != Treatment.LEFT
+    )
     for kind in {kind for entry in TABLE for kind in entry.kinds}
 }
 
@@ -26,7 +28,7 @@ def verdict(kind: str, old: Object, new: Object) -> Verdict:
         for where, value in _at(new, entry.path):
             if (entry.values and value not in entry.values) or before.get(where) == value:
                 continue
-            if entry.answer is Answer.REFUSED:
+            if entry.answer is Treatment.REFUSED:
                 errors.append(forbidden(where, entry.text))
             else:
                 warnings.append(f"{where}: {entry.text}")

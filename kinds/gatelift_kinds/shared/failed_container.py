@@ -62,14 +62,14 @@ class _Order(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class PodFailure:
     """What failed in one pod, and where it stands among those of others."""
 
     order: _Order
     container: FailedContainer
 
 
-def of_pod(pod: Pod, raw: bytes) -> Failure | None:
+def of_pod(pod: Pod, raw: bytes) -> PodFailure | None:
     """Return what failed first in a pod; None where nothing has, and where that cannot be read."""
     if not any(each in raw for each in _MAY_HAVE_FAILED):
         return None
@@ -95,10 +95,10 @@ def of_pod(pod: Pod, raw: bytes) -> Failure | None:
         message=ending(end.message or status.message, limits.LAST_WORDS_MAX),
     )
     order = _Order(goes_on=not failed, unnamed=not ends, at=at, pod=container.pod)
-    return Failure(order=order, container=container)
+    return PodFailure(order=order, container=container)
 
 
-def first(one: Failure | None, other: Failure | None) -> Failure | None:
+def first(one: PodFailure | None, other: PodFailure | None) -> PodFailure | None:
     """Return which of two failed first; of one pod that is seen again, the older reading unless it failed since."""
     if one is None or other is None:
         return one or other

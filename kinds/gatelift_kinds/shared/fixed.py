@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gatelift_kinds.shared.review import Change, FieldError
+from gatelift_kinds.shared.review import FieldError, HeldChange
 from gatelift_kinds.shared.rules import Object, invalid
 
 RUNS_ELSEWHERE = "is not passed on to the cluster where the {kind} runs: {way_out}"
@@ -18,22 +18,22 @@ RUNS_ELSEWHERE = "is not passed on to the cluster where the {kind} runs: {way_ou
 CLUSTER = "{cluster}"
 
 
-def changed_fields(old: Object, new: Object, fields: Iterable[str], text: str) -> tuple[Change, ...]:
+def changed_fields(old: Object, new: Object, fields: Iterable[str], text: str) -> tuple[HeldChange, ...]:
     """Return the changes of fields of `spec`; what is not there is as good as empty."""
     was, wanted = spec_of(old), spec_of(new)
     return tuple(
-        Change(path=f"spec.{field}", value=shown(wanted.get(field)), text=text)
+        HeldChange(path=f"spec.{field}", value=shown(wanted.get(field)), text=text)
         for field in fields
         if (was.get(field) or None) != (wanted.get(field) or None)
     )
 
 
-def refused(changes: Iterable[Change], cluster: str = "") -> tuple[FieldError, ...]:
+def refused(changes: Iterable[HeldChange], cluster: str = "") -> tuple[FieldError, ...]:
     """Return an error for each change of what runs, in the cluster of that name."""
     return tuple(invalid(each.path, each.value, each.text.replace(CLUSTER, cluster)) for each in changes)
 
 
-def warned(changes: Iterable[Change], workload: str) -> tuple[str, ...]:
+def warned(changes: Iterable[HeldChange], workload: str) -> tuple[str, ...]:
     """Return a warning for each change of what is held back, while its Workload holds quota; "" if that does not."""
     if not workload:
         return ()

@@ -9,7 +9,7 @@ import msgspec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class CorrectedChange:
     """A change of an object that is put right instead of refused: its name, and the condition (CEL) that finds it."""
 
     name: str
@@ -23,7 +23,7 @@ class Hook:
 
     `subresources`: by which users change the spec, and controllers and kubelets never do. `held`: CEL before the
     comparison of two specs, where not every change of it is asked about. `grows`: fields that get larger, each with the
-    size up to which nobody is asked; `grows_besides`: CEL of other growth. `put_right`: see `Change`.
+    size up to which nobody is asked; `grows_besides`: CEL of other growth. `put_right`: see `CorrectedChange`.
     """
 
     shape: type[Any]
@@ -31,7 +31,7 @@ class Hook:
     held: str = ""
     grows: tuple[tuple[str, int], ...] = ()
     grows_besides: tuple[str, ...] = ()
-    put_right: tuple[Change, ...] = ()
+    put_right: tuple[CorrectedChange, ...] = ()
     controllers: frozenset[str] = field(default_factory=frozenset)
     """Who makes its pods, by username; the policies of `deploy/policies` name the same ones."""
 

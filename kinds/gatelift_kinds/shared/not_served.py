@@ -23,7 +23,7 @@ EVERY_KEY = frozenset({"labels", "annotations"})
 Path = tuple[str, ...]
 
 
-class Answer(enum.Enum):
+class Treatment(enum.Enum):
     """What happens to an object that asks for it."""
 
     REFUSED = "refused"
@@ -35,12 +35,12 @@ class Answer(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class NotServedRow:
     """One row. `text` is the rule and the way out; `values`, if there are any, are those that ask for it."""
 
     kinds: tuple[str, ...]
     path: Path
-    answer: Answer
+    answer: Treatment
     text: str
     values: tuple[Any, ...] = ()
     by_rule: bool = False
@@ -79,136 +79,136 @@ _FAILOVER = (
 )
 
 
-def _noted(key: str, answer: Answer, text: str, *, values: tuple[Any, ...] = ()) -> tuple[Entry, ...]:
+def _noted(key: str, answer: Treatment, text: str, *, values: tuple[Any, ...] = ()) -> tuple[NotServedRow, ...]:
     """Return the rows of an annotation of pods: on a pod, and on the template of a Job."""
     return (
-        Entry(kinds=("Pod",), path=(*_META, key), answer=answer, text=text, values=values),
-        Entry(kinds=("Job",), path=(*_TEMPLATE, key), answer=answer, text=text, values=values),
+        NotServedRow(kinds=("Pod",), path=(*_META, key), answer=answer, text=text, values=values),
+        NotServedRow(kinds=("Job",), path=(*_TEMPLATE, key), answer=answer, text=text, values=values),
     )
 
 
-def _labelled(key: str, text: str, *, kinds: tuple[str, ...] = _WORK) -> tuple[Entry, ...]:
+def _labelled(key: str, text: str, *, kinds: tuple[str, ...] = _WORK) -> tuple[NotServedRow, ...]:
     return tuple(
-        Entry(kinds=kinds, path=("metadata", part, key), answer=Answer.REFUSED, text=text, by_rule=True)
+        NotServedRow(kinds=kinds, path=("metadata", part, key), answer=Treatment.REFUSED, text=text, by_rule=True)
         for part in ("labels", "annotations")
     )
 
 
-def _left(key: str, text: str, *, part: str = "annotations", kinds: tuple[str, ...] = _WORK) -> Entry:
-    return Entry(kinds=kinds, path=("metadata", part, key), answer=Answer.LEFT, text=text)
+def _left(key: str, text: str, *, part: str = "annotations", kinds: tuple[str, ...] = _WORK) -> NotServedRow:
+    return NotServedRow(kinds=kinds, path=("metadata", part, key), answer=Treatment.LEFT, text=text)
 
 
-def _field(kind: str, path: str, answer: Answer, text: str, *values: Any) -> Entry:
-    return Entry(kinds=(kind,), path=tuple(path.split(".")), answer=answer, text=text, values=values)
+def _field(kind: str, path: str, answer: Treatment, text: str, *values: Any) -> NotServedRow:
+    return NotServedRow(kinds=(kind,), path=tuple(path.split(".")), answer=answer, text=text, values=values)
 
 
 _REQUEST = f"spec.podSets.{EACH}.topologyRequest"
 _ASSIGNED = f"status.admission.podSetAssignments.{EACH}"
 
-TABLE: tuple[Entry, ...] = (
-    *_noted(markers.REQUIRED_TOPOLOGY, Answer.REFUSED, _REQUIRED),
-    *_noted(markers.SLICE_REQUIRED_TOPOLOGY, Answer.REFUSED, _REQUIRED),
+TABLE: tuple[NotServedRow, ...] = (
+    *_noted(markers.REQUIRED_TOPOLOGY, Treatment.REFUSED, _REQUIRED),
+    *_noted(markers.SLICE_REQUIRED_TOPOLOGY, Treatment.REFUSED, _REQUIRED),
     *_labelled(markers.POD_GROUP_NAME, _GROUPS, kinds=("Pod",)),
     *_labelled(markers.PREBUILT_WORKLOAD, _PREBUILT),
-    Entry(
+    NotServedRow(
         kinds=("Pod",),
         path=(*_META, markers.ELASTIC_JOB),
-        answer=Answer.REFUSED,
+        answer=Treatment.REFUSED,
         text="is not supported for pods: use it on a Job or a RayCluster",
         by_rule=True,
     ),
     *(
-        Entry(kinds=(kind,), path=path, answer=Answer.REFUSED, text=_CLAIMS, by_rule=True)
+        NotServedRow(kinds=(kind,), path=path, answer=Treatment.REFUSED, text=_CLAIMS, by_rule=True)
         for kind, path in (
             ("Pod", ("spec", "resourceClaims")),
             ("Job", ("spec", "template", "spec", "resourceClaims")),
         )
     ),
-    Entry(
+    NotServedRow(
         kinds=("Job",),
         path=("spec", "template", "spec", "nodeName"),
-        answer=Answer.REFUSED,
+        answer=Treatment.REFUSED,
         text=NODE_NAME,
         by_rule=True,
     ),
-    _field("Workload", f"{_REQUEST}.required", Answer.REFUSED, _REQUIRED),
-    _field("Workload", f"{_REQUEST}.podSetSliceRequiredTopology", Answer.REFUSED, _REQUIRED),
-    *_noted(markers.PREFERRED_TOPOLOGY, Answer.WARNED, _PREFERRED),
-    *_noted(markers.UNCONSTRAINED_TOPOLOGY, Answer.WARNED, _PREFERRED, values=("true",)),
+    _field("Workload", f"{_REQUEST}.required", Treatment.REFUSED, _REQUIRED),
+    _field("Workload", f"{_REQUEST}.podSetSliceRequiredTopology", Treatment.REFUSED, _REQUIRED),
+    *_noted(markers.PREFERRED_TOPOLOGY, Treatment.WARNED, _PREFERRED),
+    *_noted(markers.UNCONSTRAINED_TOPOLOGY, Treatment.WARNED, _PREFERRED, values=("true",)),
     *_noted(
         markers.SAFE_TO_DELETE,
-        Answer.WARNED,
+        Treatment.WARNED,
         "is not acted on: a pod on a node that is gone stays until its cluster, or a person, deletes it",
         values=("true",),
     ),
     *(
-        Entry(
+        NotServedRow(
             kinds=(kind,),
             path=(*path, "schedulingGates", EACH, "name"),
-            answer=Answer.WARNED,
+            answer=Treatment.WARNED,
             text="is a gate that nothing here takes off: the pod waits at it until somebody does",
             values=(markers.TOPOLOGY_GATE, markers.ELASTIC_JOB),
         )
         for kind, path in (("Pod", ("spec",)), ("Job", ("spec", "template", "spec")))
     ),
-    Entry(
+    NotServedRow(
         kinds=("Job",),
         path=("spec", "template", "spec", "schedulingGates", EACH, "name"),
-        answer=Answer.WARNED,
+        answer=Treatment.WARNED,
         text=USERS_GATE,
         by_rule=True,
     ),
-    Entry(
+    NotServedRow(
         kinds=("Job",),
         path=(*_META, markers.ELASTIC_JOB),
-        answer=Answer.WARNED,
+        answer=Treatment.WARNED,
         text="is not acted on: the Job keeps the size with which it was admitted; to change it, suspend the Job first",
         values=("true",),
     ),
-    Entry(
+    NotServedRow(
         kinds=_WORK,
         path=(*_META, ANNOTATION_DISCONNECT),
-        answer=Answer.WARNED,
+        answer=Treatment.WARNED,
         text=_FAILOVER,
         values=(DisconnectPolicy.FAILOVER.value, DisconnectPolicy.UNFENCED.value),
     ),
-    _field("Workload", f"{_REQUEST}.preferred", Answer.WARNED, _PREFERRED),
-    _field("Workload", f"{_REQUEST}.unconstrained", Answer.WARNED, _PREFERRED, True),
+    _field("Workload", f"{_REQUEST}.preferred", Treatment.WARNED, _PREFERRED),
+    _field("Workload", f"{_REQUEST}.unconstrained", Treatment.WARNED, _PREFERRED, True),
     _field(
         "Workload",
         "spec.preemptionGates",
-        Answer.WARNED,
+        Treatment.WARNED,
         "are not acted on: the workload preempts as its queue allows; set spec.active to false to hold it back",
     ),
     _field(
         "ClusterQueue",
         "spec.admissionScope.admissionMode",
-        Answer.WARNED,
+        Treatment.WARNED,
         "admission fair sharing is not served by this version: usage of the past counts for nothing",
         "UsageBasedAdmissionFairSharing",
     ),
     _field(
         "ClusterQueue",
         "spec.concurrentAdmissionPolicy",
-        Answer.WARNED,
+        Treatment.WARNED,
         "is not acted on: a workload waits for all flavors by itself, and takes the first that it fits",
     ),
     _field(
         "LocalQueue",
         "spec.fairSharing",
-        Answer.WARNED,
+        Treatment.WARNED,
         "admission fair sharing is not served by this version: LocalQueues of one ClusterQueue weigh the same",
     ),
     _field(
         "ResourceFlavor",
         "spec.topologyName",
-        Answer.WARNED,
+        Treatment.WARNED,
         f"is not acted on: {_NOT_HERE}, and quota is counted without its nodes",
     ),
     _field(
         "AdmissionCheck",
         "spec.controllerName",
-        Answer.WARNED,
+        Treatment.WARNED,
         "is a controller of Kueue's that is not part of Gatelift: work that needs this check waits until something "
         "else sets its state in the Workload's status",
         "kueue.x-k8s.io/provisioning-request",
@@ -216,22 +216,22 @@ TABLE: tuple[Entry, ...] = (
     _field(
         "MultiKueueConfig",
         "spec.quotaManagement",
-        Answer.WARNED,
+        Treatment.WARNED,
         "is not acted on: the quota of a ClusterQueue is what its manifest says",
         "Automated",
     ),
     _field(
         "MultiKueueConfig",
         f"spec.clusters.{EACH}",
-        Answer.WARNED,
+        Treatment.WARNED,
         "is the management cluster itself, and nothing is dispatched to it: give its work a queue without this check",
         "local",
     ),
-    _field("MultiKueueCluster", "spec.clusterSource", Answer.WARNED, _NO_CREDENTIALS),
+    _field("MultiKueueCluster", "spec.clusterSource", Treatment.WARNED, _NO_CREDENTIALS),
     _field(
         "WorkerCluster",
         "spec.drain",
-        Answer.WARNED,
+        Treatment.WARNED,
         "keeps new work away, like cordoned; what runs there is not moved in this version: "
         "delete it, or deactivate its Workloads (spec.active: false)",
         True,
@@ -239,16 +239,18 @@ TABLE: tuple[Entry, ...] = (
     _field(
         "WorkerCluster",
         "spec.disconnectPolicy",
-        Answer.WARNED,
+        Treatment.WARNED,
         _FAILOVER,
         DisconnectPolicy.FAILOVER.value,
         DisconnectPolicy.UNFENCED.value,
     ),
-    *_noted(markers.POD_SET_GROUP_NAME, Answer.LEFT, "a Job and a pod are one pod set: there is none to group it with"),
-    *_noted(markers.SLICE_SIZE, Answer.LEFT, _OF_TOPOLOGY),
-    *_noted(markers.POD_INDEX_OFFSET, Answer.LEFT, _OF_TOPOLOGY),
+    *_noted(
+        markers.POD_SET_GROUP_NAME, Treatment.LEFT, "a Job and a pod are one pod set: there is none to group it with"
+    ),
+    *_noted(markers.SLICE_SIZE, Treatment.LEFT, _OF_TOPOLOGY),
+    *_noted(markers.POD_INDEX_OFFSET, Treatment.LEFT, _OF_TOPOLOGY),
     *(
-        _field("Workload", f"{_REQUEST}.{name}", Answer.LEFT, _OF_TOPOLOGY)
+        _field("Workload", f"{_REQUEST}.{name}", Treatment.LEFT, _OF_TOPOLOGY)
         for name in ("podIndexLabel", "subGroupIndexLabel", "subGroupCount", "podSetSliceSize")
     ),
     *(
@@ -281,13 +283,16 @@ TABLE: tuple[Entry, ...] = (
             markers.NODE_TO_REPLACE,
         )
     ),
-    _field("Workload", f"{_ASSIGNED}.topologyAssignment", Answer.LEFT, _WRITTEN),
-    _field("Workload", f"{_ASSIGNED}.delayedTopologyRequest", Answer.LEFT, _WRITTEN),
-    _field("Workload", "status.preemptionGates", Answer.LEFT, _WRITTEN),
-    _field("Workload", "status.unhealthyNodes", Answer.LEFT, _WRITTEN),
+    _field("Workload", f"{_ASSIGNED}.topologyAssignment", Treatment.LEFT, _WRITTEN),
+    _field("Workload", f"{_ASSIGNED}.delayedTopologyRequest", Treatment.LEFT, _WRITTEN),
+    _field("Workload", "status.preemptionGates", Treatment.LEFT, _WRITTEN),
+    _field("Workload", "status.unhealthyNodes", Treatment.LEFT, _WRITTEN),
     *(
         _field(
-            kind, "status.fairSharing.admissionFairSharingStatus", Answer.LEFT, "admission fair sharing is not served"
+            kind,
+            "status.fairSharing.admissionFairSharingStatus",
+            Treatment.LEFT,
+            "admission fair sharing is not served",
         )
         for kind in ("ClusterQueue", "LocalQueue")
     ),

@@ -55,7 +55,7 @@ NO_CORRECTION = Correction()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class HeldChange:
     """One thing that a run that has begun takes no notice of: its path, the new value, and what is wrong with it."""
 
     path: str

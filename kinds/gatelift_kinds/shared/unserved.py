@@ -25,7 +25,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maker:
+class UnservedKind:
     """A kind that makes what is queued.
 
     `parts`: what describes that; each one that is there has to be labelled. `templates`: where the label counts in a
@@ -41,32 +41,34 @@ class Maker:
     version: str = "v1"
 
 
-def _extension(kind: str, group: str, *parts: Path, makes: str = _PODS, templates: tuple[Path, ...] = ()) -> Maker:
+def _extension(
+    kind: str, group: str, *parts: Path, makes: str = _PODS, templates: tuple[Path, ...] = ()
+) -> UnservedKind:
     """Return a kind that a CRD defines, whatever versions it has; its plural is the usual one."""
     plural = f"{kind.lower()}s"
     templates = templates or (_TEMPLATE,)
-    return Maker(
+    return UnservedKind(
         kind=kind, group=group, plural=plural, makes=makes, parts=parts, templates=templates, version=ANY_VERSION
     )
 
 
-def _ray(kind: str, *above: str) -> Maker:
+def _ray(kind: str, *above: str) -> UnservedKind:
     above = ("spec", *above)
     return _extension(kind, "ray.io", (*above, "headGroupSpec"), (*above, "workerGroupSpecs", EACH))
 
 
-def _kubeflow(kind: str, replicas: str) -> Maker:
+def _kubeflow(kind: str, replicas: str) -> UnservedKind:
     return _extension(kind, "kubeflow.org", ("spec", replicas, EACH))
 
 
 _LEADER_WORKER = ("spec", "leaderWorkerTemplate")
 BUILT_IN = (
-    Maker(kind="Deployment", group="apps", plural="deployments"),
-    Maker(kind="ReplicaSet", group="apps", plural="replicasets"),
-    Maker(kind="StatefulSet", group="apps", plural="statefulsets"),
-    Maker(kind="DaemonSet", group="apps", plural="daemonsets"),
-    Maker(kind="ReplicationController", group="", plural="replicationcontrollers"),
-    Maker(
+    UnservedKind(kind="Deployment", group="apps", plural="deployments"),
+    UnservedKind(kind="ReplicaSet", group="apps", plural="replicasets"),
+    UnservedKind(kind="StatefulSet", group="apps", plural="statefulsets"),
+    UnservedKind(kind="DaemonSet", group="apps", plural="daemonsets"),
+    UnservedKind(kind="ReplicationController", group="", plural="replicationcontrollers"),
+    UnservedKind(
         kind="CronJob",
         group="batch",
         plural="cronjobs",
@@ -125,7 +127,7 @@ def verdict(kind: str, old: Object, new: Object, elsewhere: frozenset[tuple[str,
     return Verdict(errors=(forbidden(label(markers.QUEUE_NAME), text),))
 
 
-def way_out(maker: Maker) -> str:
+def way_out(maker: UnservedKind) -> str:
     """Return where the label counts instead, as one clause."""
     paths = [".".join((*part, *maker.templates[0])).replace(f".{EACH}", f"[{EACH}]") for part in maker.parts]
     if not paths:
@@ -139,7 +141,7 @@ def _is_child(document: Object) -> bool:
     return any(owner.get("controller") is True for owner in owners)
 
 
-def _is_queued(maker: Maker, document: Object) -> bool:
+def _is_queued(maker: UnservedKind, document: Object) -> bool:
     """Say whether all that it makes names a queue itself."""
     found = [part for path in maker.parts for part in _parts(document, path)]
     return bool(found) and all(any(_names_queue(part, path) for path in maker.templates) for part in found)

@@ -18,13 +18,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from gatelift_kube.api.config import ClusterConfig
-from gatelift_kube.api.connections import Answer
+from gatelift_kube.api.connections import HttpAnswer
 from gatelift_kube.api.transport import CONNECTIONS_MAX, HttpTransport, Transport
 from gatelift_kube.deciding.errors import ImpossibleNameError, KubeError, TimedOutError, from_status
 from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, Patch, PatchKind
 from gatelift_kube.decoding import decoding
-from gatelift_kube.decoding.decoding import Line, Page, Served
+from gatelift_kube.decoding.decoding import Page, Served, WatchLine
 from gatelift_kube.process.clock import Clock, monotonic
 from gatelift_kube.values.resources import ObjectRef, Resource
 
@@ -138,7 +138,7 @@ class Client:
         since: str,
         seconds: int = WATCH_SECONDS,
         idle_seconds: float = WATCH_IDLE_SECONDS,
-    ) -> AsyncGenerator[Line, None]:
+    ) -> AsyncGenerator[WatchLine, None]:
         """Stream changes after resourceVersion `since`, bookmarks included, until the server ends it.
 
         GoneError where `since` is too old; other ERROR lines raise ApiError. Wrap it in `contextlib.aclosing`.
@@ -237,13 +237,13 @@ class Client:
 
     async def _write(
         self, method: str, path: str, body: bytes, content_type: str, seconds: float, *, query: str = ""
-    ) -> Answer:
+    ) -> HttpAnswer:
         # The server gives up at the same moment as we do. Without this a write that waited in one of its queues could
         # land long after we had called its outcome unknown (protocol rule R1).
         answer = await self._transport.request(method, path, query, body, content_type, seconds=seconds, told=True)
         return _checked(answer)
 
-    async def _read(self, path: str, query: str, seconds: float) -> Answer:
+    async def _read(self, path: str, query: str, seconds: float) -> HttpAnswer:
         deadline = self._clock() + seconds
         tried = 0
         while True:
@@ -273,7 +273,7 @@ def _path_of(ref: ObjectRef, subresource: str = "") -> str:
     return _path(ref.resource, ref.key.namespace, ref.key.name, subresource)
 
 
-def _checked(answer: Answer) -> Answer:
+def _checked(answer: HttpAnswer) -> HttpAnswer:
     if answer.status >= 300:
         raise from_status(answer.status, answer.body, answer.retry_after)
     return answer

@@ -53,7 +53,7 @@ _CONNECT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back. `retry_after` is the header of that name, empty where it was not there."""
 
     status: int
@@ -62,7 +62,7 @@ class Answer:
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class OpenConnection:
     """A connection that is in use by one request, or idle since `since` (seconds of the event loop)."""
 
     connection: Connection
@@ -77,7 +77,7 @@ class Line:
         """Whether it stands and nothing came unasked, such as the 408 of a server that is tired of it."""
         return self.protocol.is_connected() and not self.protocol.should_close
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> HttpAnswer:
         """Send a whole request and return its answer; raises aiohttp's errors and OSError where none comes.
 
         UndecodableError for one that is too large. Cancelled, or after an error, it is to be closed.
@@ -95,7 +95,7 @@ class Line:
         body = content.read_nowait() if content.is_eof() else await _rest(content)
         if len(body) > ANSWER_BYTES_MAX:
             raise UndecodableError(f"an answer is larger than {ANSWER_BYTES_MAX} bytes")
-        return Answer(status, body, message.headers.get("Retry-After", "") if status >= 300 else "")
+        return HttpAnswer(status, body, message.headers.get("Retry-After", "") if status >= 300 else "")
 
     def close(self) -> None:
         """End the connection."""
@@ -108,14 +108,14 @@ class Connections:
     def __init__(self, config: ClusterConfig, user_agent: str) -> None:
         self._config = config
         self._user_agent = user_agent
-        self._idle: list[Line] = []
+        self._idle: list[OpenConnection] = []
         self._busy = 0
         """Connections that requests have, or are making."""
         self._making = 0
-        self._waiting: deque[asyncio.Future[Line | None]] = deque()
+        self._waiting: deque[asyncio.Future[OpenConnection | None]] = deque()
         self._session: aiohttp.ClientSession | None = None
 
-    async def take(self, now: float) -> Line:
+    async def take(self, now: float) -> OpenConnection:
         """Return a connection for one request; raises as aiohttp does. `give_back` or `drop` must follow."""
         line = self._at_hand(now)
         if line is None and self._busy:
@@ -133,7 +133,7 @@ class Connections:
                 self._making -= 1
         return line
 
-    def _at_hand(self, now: float) -> Line | None:
+    def _at_hand(self, now: float) -> OpenConnection | None:
         """Return the idle connection that was given back last, None where there is none."""
         while self._idle:
             line = self._idle.pop()
@@ -142,10 +142,10 @@ class Connections:
             line.close()
         return None
 
-    async def _given_back(self) -> Line | None:
+    async def _given_back(self) -> OpenConnection | None:
         """Wait a moment for a connection that is in use, each request in its turn; None: make one, it is counted."""
         loop = asyncio.get_running_loop()
-        turn: asyncio.Future[Line | None] = loop.create_future()
+        turn: asyncio.Future[OpenConnection | None] = loop.create_future()
         self._waiting.append(turn)
         loop.call_later(PATIENCE_SECONDS, self._tired, turn)
         try:
@@ -162,7 +162,7 @@ class Connections:
             return None
         return line
 
-    def _tired(self, turn: asyncio.Future[Line | None]) -> None:
+    def _tired(self, turn: asyncio.Future[OpenConnection | None]) -> None:
         """Let a request make a connection of its own, unless enough are being made."""
         if turn.done():
             return
@@ -173,14 +173,14 @@ class Connections:
         else:
             turn.get_loop().call_later(PATIENCE_SECONDS, self._tired, turn)
 
-    def _refused(self, line: Line | None, now: float) -> None:
+    def _refused(self, line: OpenConnection | None, now: float) -> None:
         """Take back what a request was given that is there no more."""
         if line is None:
             self._making -= 1
         else:
             self._keep(line, now)
 
-    async def _make(self) -> Line:
+    async def _make(self) -> OpenConnection:
         """Return a new connection; raises as aiohttp does."""
         session = self.session()
         connector = session.connector
@@ -190,9 +190,9 @@ class Connections:
         made = connection.protocol
         if made is None:
             raise ConnectionResetError("the connection was closed as soon as it was made")
-        return Line(connection, made, session)
+        return OpenConnection(connection, made, session)
 
-    def give_back(self, line: Line, now: float) -> None:
+    def give_back(self, line: OpenConnection, now: float) -> None:
         """Keep a connection whose answer was read to its end, unless the server or an error has ended it."""
         if not line.usable or line.session is not self._session:
             self.drop(line)
@@ -201,12 +201,12 @@ class Connections:
         line.used = True
         self._keep(line, now)
 
-    def drop(self, line: Line) -> None:
+    def drop(self, line: OpenConnection) -> None:
         """Close a connection that is of no use any more."""
         self._busy -= 1
         line.close()
 
-    def _keep(self, line: Line, now: float) -> None:
+    def _keep(self, line: OpenConnection, now: float) -> None:
         """Hand an idle connection to whoever waits for one, or keep it."""
         line.since = now
         while self._waiting:

@@ -17,7 +17,7 @@ import msgspec
 
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import ClusterConfig
-from gatelift_kube.deciding.election import Election, ElectionTimes, LeadStanding, Step
+from gatelift_kube.deciding.election import Election, ElectionStep, ElectionTimes, LeadStanding
 from gatelift_kube.deciding.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -111,10 +111,10 @@ class Elector:
         if not election.standing.leads(self._clock()):
             await self._read()
         step = election.step(self._clock())
-        if step is Step.WAIT:
+        if step is ElectionStep.WAIT:
             self._well()
             return
-        if step is not Step.RENEW:
+        if step is not ElectionStep.RENEW:
             await self._raise_floors()
         sent_at = self._clock()
         try:
@@ -127,7 +127,7 @@ class Elector:
         self._well()
         self._tell_edited()
         now = self._clock()
-        if step is Step.RENEW:
+        if step is ElectionStep.RENEW:
             election.renewed(lease, sent_at, now)
         else:
             election.acquired(lease, sent_at, now)
@@ -170,10 +170,10 @@ class Elector:
             return
         self._election.observe(_lease(served.object), self._clock())
 
-    async def _write(self, step: Step) -> Lease:
+    async def _write(self, step: ElectionStep) -> Lease:
         body = msgspec.json.encode(self._election.body(step, self._wall(), self._clock()))
         seconds = self._try_seconds()
-        if step is Step.CREATE:
+        if step is ElectionStep.CREATE:
             served = await self._client.create(LEASE, self._ref.key.namespace, body, seconds=seconds)
         else:
             served = await self._client.patch(self._ref, body, seconds=seconds)

@@ -303,7 +303,7 @@ class Reflector:
         self._failures += 1
         await self._rest()
 
-    def _follow(self, line: decoding.Line) -> None:
+    def _follow(self, line: decoding.WatchLine) -> None:
         if line.type == "BOOKMARK":
             self._version = decoding.bookmark_version(line.raw) or self._version
             self._history.reached(self._version)

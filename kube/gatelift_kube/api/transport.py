@@ -17,7 +17,7 @@ import yarl
 from aiohttp.http_exceptions import HttpProcessingError
 
 from gatelift_kube.api.config import ClusterConfig
-from gatelift_kube.api.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Answer, Connections, Line
+from gatelift_kube.api.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Connections, HttpAnswer, OpenConnection
 from gatelift_kube.deciding.errors import (
     ConfigError,
     SilentError,
@@ -51,7 +51,7 @@ class Transport(Protocol):
         *,
         seconds: float,
         told: bool = False,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send one request; any HTTP status is an answer. `path` and `query` are already encoded.
 
         `told`: the query gets `timeout=` with what is left of `seconds` when the request is sent.
@@ -118,7 +118,7 @@ class HttpTransport:
         *,
         seconds: float,
         told: bool = False,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send one request; see `Transport`. ValueError for a path or query that would not stay in its line."""
         for part in (path, query):
             if not part.isascii() or not part.isprintable() or " " in part:
@@ -158,14 +158,14 @@ class HttpTransport:
             self._config.credentials.reject()
         return answer
 
-    async def _connected(self, now: float) -> Line:
+    async def _connected(self, now: float) -> OpenConnection:
         try:
             return await self._connections.take(now)
         except (*_BROKEN, TimeoutError) as error:
             why = f"not within {CONNECT_SECONDS_MAX:g} s" if isinstance(error, TimeoutError) else _why(error)
             raise UnreachableError(f"{self._config.server}: cannot connect: {why}", maybe_done=False) from error
 
-    async def _exchange(self, line: Line, request: bytes, progress: _Progress) -> Answer:
+    async def _exchange(self, line: OpenConnection, request: bytes, progress: _Progress) -> HttpAnswer:
         progress.sent = True
         try:
             answer = await line.ask(request)

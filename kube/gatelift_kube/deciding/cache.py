@@ -17,7 +17,7 @@ Index = Callable[[KubeObject], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CacheChange:
     """What a write to the cache did: `fresh` is False for a repeat; `gone` had this key before, with another UID."""
 
     fresh: bool
@@ -53,19 +53,19 @@ class Cache:
         """Return the objects which `index` files under `name`, ordered by key. KeyError for an index that is not."""
         return tuple(self._objects[key] for key in sorted(self._found[index].get(name, ())))
 
-    def put(self, object_: KubeObject) -> Change:
+    def put(self, object_: KubeObject) -> CacheChange:
         """Remember the newest state of an object; a state that is already known is not fresh."""
         key = key_of(object_)
         old = self._objects.get(key)
         gone = None
         if old is not None:
             if old.metadata.resource_version == object_.metadata.resource_version:
-                return Change(fresh=False)
+                return CacheChange(fresh=False)
             gone = old if old.metadata.uid != object_.metadata.uid else None
             self._file(key, old, present=False)
         self._objects[key] = object_
         self._file(key, object_, present=True)
-        return Change(fresh=True, gone=gone)
+        return CacheChange(fresh=True, gone=gone)
 
     def drop(self, key: ObjectKey) -> KubeObject | None:
         """Forget an object and return its last known state, if there was one."""

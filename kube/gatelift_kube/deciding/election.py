@@ -108,7 +108,7 @@ class LeadStanding:
         return now < self.valid_until
 
 
-class Step(enum.Enum):
+class ElectionStep(enum.Enum):
     """What to do next."""
 
     CREATE = "create"
@@ -217,13 +217,13 @@ class Election:
         """
         self._settled = (term, settled)
 
-    def step(self, now: float) -> Step:
+    def step(self, now: float) -> ElectionStep:
         """Return what to do, given what was read last."""
         if self._lease is None:
-            return Step.CREATE if now >= self._vacant_from else Step.WAIT
+            return ElectionStep.CREATE if now >= self._vacant_from else ElectionStep.WAIT
         if self.standing.leads(now) and self._is_ours():
-            return Step.RENEW
-        return Step.TAKE if now >= self.free_at() else Step.WAIT
+            return ElectionStep.RENEW
+        return ElectionStep.TAKE if now >= self.free_at() else ElectionStep.WAIT
 
     def free_at(self) -> float:
         """Return when the lease may be taken; the past where nobody holds it.
@@ -292,7 +292,7 @@ class Election:
         """Lead no more, from now on."""
         self.standing, self._went_back = LeadStanding(), ""
 
-    def body(self, step: Step, wall: float, now: float = NEVER) -> dict[str, Any]:
+    def body(self, step: ElectionStep, wall: float, now: float = NEVER) -> dict[str, Any]:
         """Return the document to create, or the merge patch that takes or renews, on the version last read."""
         moment = timestamps.to_micro_text(wall)
         spec: dict[str, Any] = {
@@ -301,7 +301,7 @@ class Election:
             "leaseDurationSeconds": max(1, math.ceil(self.times.lease_seconds)),
             "renewTime": moment,
         }
-        if step is not Step.RENEW:
+        if step is not ElectionStep.RENEW:
             spec |= {"acquireTime": moment, "leaseTransitions": self._floor + 1}
             # As long as nobody takes over, plus two looks of ours at it: a moment ago.
             moved = now - self._grew_after <= self.times.lease_seconds + 2 * self.times.retry_seconds
@@ -312,16 +312,20 @@ class Election:
             return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         return {"metadata": {**self._preconditions(), **marks}, "spec": spec}
 
-    def _count(self, step: Step, now: float) -> dict[str, str]:
+    def _count(self, step: ElectionStep, now: float) -> dict[str, str]:
         """Return the annotations of the next write."""
-        if step is Step.RENEW:
+        if step is ElectionStep.RENEW:
             # As many writes of ours may have landed unanswered, also below a number that cannot be read any more.
             most = self.standing.counter + UNANSWERED_WRITES
             found = self._noticed(min(counter_of(self._lease), most) if is_readable(self._lease) else most)
             return {ANNOTATION_COUNTER: str(found + 1), **self._settlement(self.standing.term, self._is_settled())}
         found, before = self._noticed(_believable(self._lease)), tenures_of(self._lease)
         self._notice_term()
-        if step is Step.CREATE and self._deleted is not None and now - self._looked_at <= 2 * self.times.retry_seconds:
+        if (
+            step is ElectionStep.CREATE
+            and self._deleted is not None
+            and now - self._looked_at <= 2 * self.times.retry_seconds
+        ):
             found, before = self._deleted
         # Raised above all that a restored record does not know: who led before is of no account any more.
         before = before if self._counter_floor <= found else ()

@@ -61,7 +61,7 @@ class _RawPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class Line(msgspec.Struct, frozen=True):
+class WatchLine(msgspec.Struct, frozen=True):
     """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the JSON of its object."""
 
     type: str
@@ -83,7 +83,7 @@ class _Code(msgspec.Struct):
 
 _T = TypeVar("_T")
 _RAW_PAGE = msgspec.json.Decoder(_RawPage)
-_LINE = msgspec.json.Decoder(Line)
+_LINE = msgspec.json.Decoder(WatchLine)
 _CODE = msgspec.json.Decoder(_Code)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
 _MANAGED = msgspec.json.Decoder(_Top)
@@ -219,7 +219,7 @@ def _page(metadata: _ListMeta, items: list[Served], unread: list[Unread]) -> Pag
     )
 
 
-def read_line(line: bytes) -> Line:
+def read_line(line: bytes) -> WatchLine:
     """Return one watch line, its object unread; raises UndecodableError."""
     try:
         return _shallow(_LINE, line)
@@ -278,7 +278,7 @@ def _taken_apart(text: bytes) -> bytes:
     return msgspec.json.encode(top)
 
 
-def watch_error(line: Line) -> ApiError:
+def watch_error(line: WatchLine) -> ApiError:
     """Return the error of a watch line of type ERROR, which carries a metav1.Status."""
     try:
         code = _shallow(_CODE, bytes(line.raw)).code

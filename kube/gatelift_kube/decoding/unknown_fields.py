@@ -1,8 +1,8 @@
 """What a Workload's status has that our structs have no place for: set aside, and put back. Pure.
 
 Its writes replace it whole, and merge patches replace lists. A field that only a newer API, or another controller,
-knows would be lost by our next write; so it travels with the part that it is in (`Entry.more`). `decoding` comes here
-for objects that have such fields, which are few; `put_back` is for whoever writes the parts.
+knows would be lost by our next write; so it travels with the part that it is in (`StatusEntry.more`). `decoding` comes
+here for objects that have such fields, which are few; `put_back` is for whoever writes the parts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gatelift_kube.objects.kueue import (
     Workload,
     WorkloadStatus,
 )
-from gatelift_kube.objects.meta import Condition, Entry
+from gatelift_kube.objects.meta import Condition, StatusEntry
 
 _MORE = "$more"
-_Parts = tuple[tuple[tuple[str, ...], type[Entry]], ...]
+_Parts = tuple[tuple[tuple[str, ...], type[StatusEntry]], ...]
 _OF_ALL: _Parts = ((("status", "conditions"), Condition),)
 _OF_WORKLOADS: _Parts = (
     *_OF_ALL,
@@ -60,7 +60,7 @@ def set_aside(document: Any, struct: type) -> None:
                 entry[_MORE] = unknown
 
 
-def put_back(entry: Entry, document: Mapping[str, Any]) -> dict[str, Any]:
+def put_back(entry: StatusEntry, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return `document`, made of a part's known fields, with the unknown ones beside them."""
     return {**(entry.more or {}), **document}
 

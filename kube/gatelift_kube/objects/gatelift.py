@@ -87,7 +87,7 @@ class Predecessor(Struct, frozen=True, gc=False):
     """The ClusterQueue in which it is charged beside its record, "" where it is not."""
 
 
-class ForeignRun(Struct, frozen=True, gc=False):
+class ForeignRunStatus(Struct, frozen=True, gc=False):
     """What another management cluster left at the worker and may run; without a name: so many more (see the wire)."""
 
     origin: str = ""
@@ -156,7 +156,7 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     offers: int = 0
     """How many offers are open there."""
     predecessors: tuple[Predecessor, ...] = ()
-    foreign: tuple[ForeignRun, ...] = ()
+    foreign: tuple[ForeignRunStatus, ...] = ()
     capacity: tuple[FlavorCapacity, ...] = ()
     enrolment: EnrolmentRequest | None = None
     key_digest: str = ""

@@ -40,7 +40,7 @@ BOUNDS: dict[type, dict[str, Bounds]] = {
         "used": AMOUNT,
         "largestFit": AMOUNT,
     },
-    ours.ForeignRun: {
+    ours.ForeignRunStatus: {
         "origin": {"maxLength": 64},
         "kind": {"maxLength": 63},
         "namespace": {"maxLength": 63},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_kube.objects.core import PodTemplate, Quantity, Taint, Toleration
-from gatelift_kube.objects.meta import Condition, Entry, LabelSelector, ObjectMeta, Struct
+from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta, StatusEntry, Struct
 
 
 class FlavorResource(Struct, frozen=True, gc=False):
@@ -357,7 +357,7 @@ class WorkloadSpec(Struct, frozen=True, gc=False):
     """It is deactivated when it has run as long in all."""
 
 
-class PodSetAssignment(Entry, frozen=True, gc=False):
+class PodSetAssignment(StatusEntry, frozen=True, gc=False):
     """What one pod set was granted: flavor per resource, usage in total, count."""
 
     name: str = "main"
@@ -370,7 +370,7 @@ class PodSetAssignment(Entry, frozen=True, gc=False):
     """How many pods were granted; fewer than asked for after partial admission."""
 
 
-class Admission(Entry, frozen=True, gc=False):
+class Admission(StatusEntry, frozen=True, gc=False):
     """Workload.status.admission: the reservation."""
 
     cluster_queue: str
@@ -378,7 +378,7 @@ class Admission(Entry, frozen=True, gc=False):
     pod_set_assignments: tuple[PodSetAssignment, ...] = ()
 
 
-class PodSetUpdate(Entry, frozen=True, gc=False):
+class PodSetUpdate(StatusEntry, frozen=True, gc=False):
     """Changes to a pod set that a check asks for. Gatelift keeps its placement record in the annotations."""
 
     name: str
@@ -393,7 +393,7 @@ class PodSetUpdate(Entry, frozen=True, gc=False):
     """Tolerations that its pods get."""
 
 
-class AdmissionCheckState(Entry, frozen=True, gc=False):
+class AdmissionCheckState(StatusEntry, frozen=True, gc=False):
     """State of one check: Pending, Ready, Retry, Rejected."""
 
     name: str
@@ -411,7 +411,7 @@ class AdmissionCheckState(Entry, frozen=True, gc=False):
     pod_set_updates: tuple[PodSetUpdate, ...] = ()
 
 
-class ReclaimablePod(Entry, frozen=True, gc=False):
+class ReclaimablePod(StatusEntry, frozen=True, gc=False):
     """Pods of a pod set that no longer need quota."""
 
     name: str
@@ -420,7 +420,7 @@ class ReclaimablePod(Entry, frozen=True, gc=False):
     """How many of its pods."""
 
 
-class RequeueState(Entry, frozen=True, gc=False):
+class RequeueState(StatusEntry, frozen=True, gc=False):
     """Backoff after an eviction."""
 
     count: int = 0
@@ -429,7 +429,7 @@ class RequeueState(Entry, frozen=True, gc=False):
     """When it queues again."""
 
 
-class EvictionCount(Entry, frozen=True, gc=False):
+class EvictionCount(StatusEntry, frozen=True, gc=False):
     """How often a workload was evicted for one reason."""
 
     reason: str
@@ -440,13 +440,13 @@ class EvictionCount(Entry, frozen=True, gc=False):
     """How often."""
 
 
-class SchedulingStats(Entry, frozen=True, gc=False):
+class SchedulingStats(StatusEntry, frozen=True, gc=False):
     """Workload.status.schedulingStats."""
 
     evictions: tuple[EvictionCount, ...] = ()
 
 
-class PodSetResources(Entry, frozen=True, gc=False):
+class PodSetResources(StatusEntry, frozen=True, gc=False):
     """What all counted pods of one pod set ask for, as the queue counts it."""
 
     name: str
@@ -455,7 +455,7 @@ class PodSetResources(Entry, frozen=True, gc=False):
     """The requests, by resource."""
 
 
-class WorkloadStatus(Entry, frozen=True, gc=False):
+class WorkloadStatus(StatusEntry, frozen=True, gc=False):
     """Workload.status."""
 
     conditions: tuple[Condition, ...] = ()

@@ -40,7 +40,7 @@ class ObjectMeta(Struct, frozen=True, gc=False):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Entry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
+class StatusEntry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
     """A part of a status that is written whole: what we do not know of it is kept.
 
     `more`: fields that have no place in the struct, by their names, None where there are none. Decoding refuses them;
@@ -50,7 +50,7 @@ class Entry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=T
     more: dict[str, Any] | None = msgspec.field(default=None, name="$more")
 
 
-class Condition(Entry, frozen=True, gc=False):
+class Condition(StatusEntry, frozen=True, gc=False):
     """metav1.Condition; of a Job it has `lastProbeTime`, too."""
 
     type: str

@@ -29,7 +29,7 @@ IDLE_SECONDS_MAX = 60.0
 """The loop looks at the machine's deadline at least this often."""
 
 
-class Machine(Protocol[EventT_contra, CommandT_co]):
+class DecidingMachine(Protocol[EventT_contra, CommandT_co]):
     """The one door of a deciding core."""
 
     def handle(self, event: EventT_contra, now: float) -> Sequence[CommandT_co]:
@@ -46,7 +46,7 @@ class MachineLoop(Generic[EventT, CommandT]):
 
     def __init__(
         self,
-        machine: Machine[EventT, CommandT],
+        machine: DecidingMachine[EventT, CommandT],
         perform: Callable[[CommandT], None],
         *,
         tick: EventT,

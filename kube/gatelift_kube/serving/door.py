@@ -56,7 +56,7 @@ class Limits:
     idle_seconds: float
 
 
-class Visit(asyncio.Protocol):
+class DoorVisit(asyncio.Protocol):
     """One connection: hands everything on to aiohttp, and watches the time."""
 
     def __init__(self, inner: asyncio.Protocol, guest: Guest, door: Door, greeted: socket.socket) -> None:
@@ -153,7 +153,7 @@ class Visit(asyncio.Protocol):
 
 
 class Door:
-    """One port. `open`, then `close`; requests find their `Visit` with `visit_of`."""
+    """One port. `open`, then `close`; requests find their `DoorVisit` with `visit_of`."""
 
     def __init__(self, name: str, limits: Limits, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
         """`name` stands in the log. `tls` returns what the next handshake is made with; None: in the clear."""
@@ -161,7 +161,7 @@ class Door:
         self._limits = limits
         self._name = name
         self._tls = tls
-        self._visits: dict[Guest, Visit] = {}
+        self._visits: dict[Guest, DoorVisit] = {}
         self._listening: list[asyncio.Task[None]] = []
         self._greetings: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
@@ -225,7 +225,7 @@ class Door:
         if untold is not None:
             self._log.warning("connection cut", port=self._name, peer=guest.address, problem=why, times_before=untold)
 
-    def left(self, visit: Visit) -> None:
+    def left(self, visit: DoorVisit) -> None:
         """Forget a connection that is over."""
         self._visits.pop(visit.guest, None)
         self.places.leave(visit.guest)
@@ -254,12 +254,12 @@ class Door:
         if displaced is not None:
             self.cut(displaced, f"displaced: {self._limits.connections_max} connections were open")
         assert server is not None  # noqa: S101  # set up before the first socket listens
-        visit = self._visits[guest] = Visit(server(), guest, self, connection)
+        visit = self._visits[guest] = DoorVisit(server(), guest, self, connection)
         greeting = spawn(f"greeting at {self._name}", self._greet(visit, connection))
         self._greetings.add(greeting)
         greeting.add_done_callback(self._greetings.discard)
 
-    async def _greet(self, visit: Visit, connection: socket.socket) -> None:
+    async def _greet(self, visit: DoorVisit, connection: socket.socket) -> None:
         """Shake hands. Whatever comes of it, nobody else is touched."""
         loop = asyncio.get_running_loop()
         tls = None if self._tls is None else self._tls()
@@ -271,11 +271,11 @@ class Door:
             self.left(visit)
 
 
-def visit_of(request: web.Request) -> Visit:
+def visit_of(request: web.Request) -> DoorVisit:
     """Return the connection that a request came on. ConnectionError: it is over."""
     transport = request.transport
     visit = None if transport is None else transport.get_protocol()
-    if not isinstance(visit, Visit):
+    if not isinstance(visit, DoorVisit):
         raise ConnectionResetError("the connection is over")
     return visit
 

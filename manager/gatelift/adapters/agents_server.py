@@ -22,11 +22,11 @@ import structlog
 
 from gatelift.adapters import authority, frame_slices
 from gatelift.adapters.gate import Gate, GateLimits
-from gatelift.adapters.handshakes import Shown, credentials_of_now
+from gatelift.adapters.handshakes import ServerCredentials, credentials_of_now
 from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
 from gatelift.adapters.stream_gate import GREETING_BYTES_MAX, StreamGate, Worth
-from gatelift.core.api.commands import CloseStream, SendFrame
-from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
+from gatelift.core.api.commands import CloseAgentStream, SendToAgent
+from gatelift.core.api.events import AgentFrameArrived, AgentStreamClosed, AgentStreamOpened, Event, StreamViolated
 from gatelift.core.clusters.links import STREAMS_MAX
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
@@ -170,8 +170,8 @@ def _utc_now() -> dt.datetime:
 class AgentsServer:
     """Serves `AgentService.Session`. `post` takes what happens; `send` and `close` never wait.
 
-    For every stream that it posts as opened, it posts exactly one `StreamClosed`, and nothing of that stream after it.
-    Whoever handles what is posted says so by `handled`: a peer's next frame waits for that.
+    For every stream that it posts as opened, it posts exactly one `AgentStreamClosed`, and nothing of that stream after
+    it. Whoever handles what is posted says so by `handled`: a peer's next frame waits for that.
     """
 
     def __init__(
@@ -204,9 +204,9 @@ class AgentsServer:
     def handled(self, event: Event, seconds: float) -> None:
         """Take that an event is handled, which cost so much of the core's time."""
         match event:
-            case FrameArrived() | StreamViolated():
+            case AgentFrameArrived() | StreamViolated():
                 self._turns.handled(event.stream_id, seconds)
-            case StreamClosed():
+            case AgentStreamClosed():
                 self._turns.closed(event.stream_id)
             case _:
                 pass
@@ -229,13 +229,13 @@ class AgentsServer:
             self._watch.cancel()
         close = Close(reason=CloseReason.SHUTTING_DOWN, text="this manager stops; ask again")
         for stream_id in tuple(self._streams):
-            self.close(CloseStream(stream_id=stream_id, close=close))
+            self.close(CloseAgentStream(stream_id=stream_id, close=close))
         if self._server is not None:
             await self._server.stop(grace=STOP_SECONDS)
         await self.gate.close()
         self._turns.stop()
 
-    def send(self, command: SendFrame) -> None:
+    def send(self, command: SendToAgent) -> None:
         """Queue a frame; a stream whose queue is full is broken and its end posted."""
         stream = self._streams.get(command.stream_id)
         if stream is None or stream.broken.is_set():
@@ -249,7 +249,7 @@ class AgentsServer:
             self._log.error("frame not sent", stream=command.stream_id, problem=str(error))
             stream.break_off(f"a frame could not be sent: {error}")
 
-    def close(self, command: CloseStream) -> None:
+    def close(self, command: CloseAgentStream) -> None:
         """Tell why, unless the last frame said so, and end the stream once everything before is written."""
         stream = self._streams.get(command.stream_id)
         if stream is None:
@@ -273,16 +273,16 @@ class AgentsServer:
             else:
                 continue
             self._log.info("stream ended with its certificate", stream=stream_id, problem=text)
-            self.close(CloseStream(stream_id=stream_id, close=Close(reason=CloseReason.SHUTTING_DOWN, text=text)))
+            self.close(CloseAgentStream(stream_id=stream_id, close=Close(reason=CloseReason.SHUTTING_DOWN, text=text)))
 
     async def _watch_trust(self) -> None:
         while True:
             await asyncio.sleep(TRUST_SECONDS)
             self.drop_untrusted()
 
-    def _shown(self) -> Shown:
+    def _shown(self) -> ServerCredentials:
         key, chain, bundle = self._credentials()
-        return Shown(key=key, chain=chain, client_bundle=bundle)
+        return ServerCredentials(key=key, chain=chain, client_bundle=bundle)
 
     # --- one stream ------------------------------------------------------------------------------------------------
 
@@ -313,7 +313,7 @@ class AgentsServer:
         stream = self._streams[stream_id] = _Stream(connection, peer.not_after, issuer)
         self._turns.opened(stream_id, peer.cluster)
         issued_at = (peer.not_before + authority.CLOCK_SKEW).timestamp()
-        opened = StreamOpened(
+        opened = AgentStreamOpened(
             stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest, issued_at=issued_at
         )
         self._post(opened)
@@ -328,7 +328,7 @@ class AgentsServer:
             for task in tasks:
                 task.cancel()  # it takes no further step: nothing of the stream is posted after its end
             self._streams.pop(stream_id, None)
-            self._post(StreamClosed(stream_id=stream_id, text=stream.why))
+            self._post(AgentStreamClosed(stream_id=stream_id, text=stream.why))
 
     async def _let_wait(self, cluster: str) -> None:
         """Let one stream too many wait for its answer, so that asking again and again is no work for anybody else."""
@@ -384,7 +384,7 @@ class AgentsServer:
                     await self._turns.paced(stream_id)
                 first = False
                 event = events.popleft()
-                if isinstance(event, FrameArrived):
+                if isinstance(event, AgentFrameArrived):
                     held = frame_slices.items(event.frame)
                     items += held
                     self._turns.holds(stream_id, held, frame_slices.listed(event.frame))
@@ -446,7 +446,7 @@ def _cut(sequence: int, data: bytes) -> tuple[bytes, ...]:
 def _arrived(stream_id: int, decode: Callable[[bytes], Frame], data: bytes, *, is_cut: bool) -> tuple[Event, ...]:
     try:
         slices = frame_slices.sliced(decode(data), is_cut=is_cut)
-        return tuple(FrameArrived(stream_id=stream_id, frame=each) for each in slices)
+        return tuple(AgentFrameArrived(stream_id=stream_id, frame=each) for each in slices)
     except WireViolation as error:
         return (_violated(stream_id, error),)
 

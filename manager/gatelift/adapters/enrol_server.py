@@ -20,8 +20,8 @@ from google.protobuf.message import DecodeError
 
 from gatelift.adapters import authority
 from gatelift.adapters.gate import Gate, GateLimits
-from gatelift.adapters.handshakes import Shown, credentials_of_now
-from gatelift.adapters.signing import BusyError, Rank, Signing
+from gatelift.adapters.handshakes import ServerCredentials, credentials_of_now
+from gatelift.adapters.signing import Rank, Signing, SigningBusyError
 from gatelift.core.api.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked, Event
 from gatelift_kube.process.repetitions import Repetitions
@@ -142,10 +142,10 @@ class EnrolServer:
         await self.gate.close()
         self._signing.stop()
 
-    def _shown(self) -> Shown:
+    def _shown(self) -> ServerCredentials:
         """Return the server's certificate and, behind it, all CAs: an agent finds there the one its token names."""
         pair = self._server_pair()
-        return Shown(key=pair.key, chain=pair.certificate + self._state().bundle)
+        return ServerCredentials(key=pair.key, chain=pair.certificate + self._state().bundle)
 
     def answer(self, command: AnswerEnrolment) -> None:
         """Hand an answer to whoever waits for it."""
@@ -161,7 +161,7 @@ class EnrolServer:
         rank = Rank.SESSION if command.key_digest else Rank.EXPECTED
         try:
             issued = await self._signing.run(rank, command.cluster, _signed, self._state(), command, lifetime, now)
-        except BusyError as error:
+        except SigningBusyError as error:
             issued = _unsigned(command, f"{error}; ask again")
         self._post(issued)
 
@@ -201,7 +201,7 @@ class EnrolServer:
             event = await self._question(request_id, request, self.gate.address_of(context.peer()))
         except (authority.AuthorityError, identity.IdentityError) as error:
             return _response(EnrolmentVerdict.REFUSED, str(error)), False
-        except BusyError as error:
+        except SigningBusyError as error:
             return _response(EnrolmentVerdict.PENDING, f"{error}; ask again"), False
         waiting = self._waiting[request_id] = asyncio.get_running_loop().create_future()
         self._post(event)

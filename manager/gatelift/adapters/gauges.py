@@ -45,7 +45,7 @@ def _shown(amount: int, resource: str) -> float:
     return amount / MILLI if resource == "cpu" else amount
 
 
-class Finished(Collector):
+class FinishedWorkloads(Collector):
     """A gauge `..._finished_workloads` beside a counter `..._finished_workloads_total`, as Kueue has both.
 
     The library takes these for one name, unless a collector of one's own yields the one of them.
@@ -74,7 +74,7 @@ class LocalGauges:
         self._pending = gauge("pending_workloads", "Workloads that wait for quota", "status")
         self._reserving = gauge("reserving_active_workloads", "Workloads that hold quota")
         self._admitted = gauge("admitted_active_workloads", "Workloads that are admitted")
-        self._finished = Finished("kueue_local_queue_finished_workloads", ["name", "namespace"])
+        self._finished = FinishedWorkloads("kueue_local_queue_finished_workloads", ["name", "namespace"])
         registry.register(self._finished)
         self._status = gauge("status", "1 at what its condition Active is", "active")
         self._reservation = gauge("resource_reservation", "Quota reserved", "flavor", "resource")
@@ -129,7 +129,7 @@ class Gauges:
             "Workloads that are not admitted, by the reason of QuotaReserved=False or Admitted=False",
             [*queue, "reason", "underlying_cause"],
         )
-        self._finished = Finished("kueue_finished_workloads", queue)
+        self._finished = FinishedWorkloads("kueue_finished_workloads", queue)
         registry.register(self._finished)
         self._quotas = tuple(
             gauge(f"kueue_cluster_queue_{name}", text, cell)

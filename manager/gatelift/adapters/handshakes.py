@@ -15,7 +15,7 @@ import grpc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ServerCredentials:
     """What a server shows: key and chain (PEM); and which CAs its clients must be signed by (None: any client)."""
 
     key: bytes = field(repr=False)
@@ -23,7 +23,7 @@ class Shown:
     client_bundle: bytes | None = None
 
 
-def credentials_of_now(shown: Callable[[], Shown]) -> grpc.ServerCredentials:
+def credentials_of_now(shown: Callable[[], ServerCredentials]) -> grpc.ServerCredentials:
     """Return credentials that follow `shown`.
 
     It is called by a thread of gRPC's at each handshake: it must be quick and change nothing. When it raises, gRPC
@@ -38,7 +38,7 @@ def credentials_of_now(shown: Callable[[], Shown]) -> grpc.ServerCredentials:
 class _Changes:
     """Tells gRPC what is new, once, and otherwise None."""
 
-    def __init__(self, shown: Callable[[], Shown], latest: Shown) -> None:
+    def __init__(self, shown: Callable[[], ServerCredentials], latest: ServerCredentials) -> None:
         self._shown = shown
         self._latest = latest
         self._lock = threading.Lock()
@@ -52,5 +52,5 @@ class _Changes:
         return _configuration(shown)
 
 
-def _configuration(shown: Shown) -> grpc.ServerCertificateConfiguration:
+def _configuration(shown: ServerCredentials) -> grpc.ServerCertificateConfiguration:
     return grpc.ssl_server_certificate_configuration([(shown.key, shown.chain)], root_certificates=shown.client_bundle)

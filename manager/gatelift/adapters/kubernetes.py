@@ -87,7 +87,7 @@ def is_told_of_unmarked(kinds: Registry, event: Event) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class WriterNames:
     """Names under which this process writes."""
 
     controller: str
@@ -102,7 +102,7 @@ class ManagementApi:
         client: Client,
         post: Callable[[Event], None],
         limits: Budget,
-        identity: Identity,
+        identity: WriterNames,
         leads: Callable[[], bool],
         kinds: Registry = SERVED,
     ) -> None:

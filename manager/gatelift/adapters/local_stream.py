@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Callable
 from typing import Protocol
 
-from gatelift.core.api.commands import CloseStream, SendFrame
-from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened
+from gatelift.core.api.commands import CloseAgentStream, SendToAgent
+from gatelift.core.api.events import AgentFrameArrived, AgentStreamClosed, AgentStreamOpened, Event
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_wire.values.messages import Frame
 
@@ -40,20 +40,20 @@ class LocalStream:
         """Connect the agent."""
         self.hang_up()
         self._stream_id, self._peer = next(self._ids), peer
-        self._post(StreamOpened(stream_id=self._stream_id, cluster=LOCAL_CLUSTER, key_digest=""))
+        self._post(AgentStreamOpened(stream_id=self._stream_id, cluster=LOCAL_CLUSTER, key_digest=""))
 
     def to_manager(self, frame: Frame) -> None:
         """Hand a frame to the manager; after the stream ended it goes nowhere, as on a wire."""
         if self._peer is not None:
-            self._post(FrameArrived(stream_id=self._stream_id, frame=frame))
+            self._post(AgentFrameArrived(stream_id=self._stream_id, frame=frame))
 
     def hang_up(self) -> None:
         """End the stream from the agent's side."""
         if self._peer is not None:
             self._peer = None
-            self._post(StreamClosed(stream_id=self._stream_id, text="the local agent hung up"))
+            self._post(AgentStreamClosed(stream_id=self._stream_id, text="the local agent hung up"))
 
-    def send(self, command: SendFrame) -> bool:
+    def send(self, command: SendToAgent) -> bool:
         """Take a frame that is for this stream; False when it is for another."""
         if command.stream_id >= 0:
             return False
@@ -61,7 +61,7 @@ class LocalStream:
             self._peer.frame_arrived(command.frame)
         return True
 
-    def close(self, command: CloseStream) -> bool:
+    def close(self, command: CloseAgentStream) -> bool:
         """Close this stream; False when the command is for another."""
         if command.stream_id >= 0:
             return False
@@ -69,5 +69,5 @@ class LocalStream:
             peer, self._peer = self._peer, None
             peer.frame_arrived(Frame(session=0, control=(command.close,)))
             peer.closed(command.close.text)
-            self._post(StreamClosed(stream_id=self._stream_id, text=command.close.text))
+            self._post(AgentStreamClosed(stream_id=self._stream_id, text=command.close.text))
         return True

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.transitions import Transitions
-from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendFrame, Transition
+from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, Transition
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch, WriteFailed
@@ -19,7 +19,7 @@ HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 """Seconds; 0.02 is what one `handle` may take at the most."""
 
 
-class Metrics:
+class ManagerMetrics:
     """One registry per process, so that several processes of a test do not meet."""
 
     def __init__(self, *, local_queues: bool = True) -> None:
@@ -79,7 +79,7 @@ class Metrics:
         match command:
             case Create() | Patch() | Delete():
                 self._write(command)
-            case SendFrame():
+            case SendToAgent():
                 self._frames.inc()
             case IssueCertificate():
                 self._certificates.inc()

@@ -21,7 +21,7 @@ WAITING_MAX = 64
 T = TypeVar("T")
 
 
-class BusyError(Exception):
+class SigningBusyError(Exception):
     """Others go first, and too many of them wait; ask again."""
 
 
@@ -72,7 +72,7 @@ class Signing:
         if len(self._waiting) > self._waiting_max:
             last = self._last()
             self._waiting.remove(last)
-            last.turn.set_exception(BusyError(f"{self._waiting_max} others are being looked at"))
+            last.turn.set_exception(SigningBusyError(f"{self._waiting_max} others are being looked at"))
         try:
             await one.turn
         except asyncio.CancelledError:

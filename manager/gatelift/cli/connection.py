@@ -13,7 +13,7 @@ from typing import TypeVar
 import typer
 
 from gatelift.cli.sentences import say
-from gatelift.cli.target import Target
+from gatelift.cli.target import ApiTarget
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import ClusterConfig, auto
 from gatelift_kube.deciding.errors import (
@@ -46,7 +46,7 @@ class CliError(Exception):
         self.code = code
 
 
-def run(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:
+def run(target: ApiTarget, verb: Callable[[Client], Awaitable[T]]) -> T:
     """Run an async verb against the API server; errors become one line on standard error and an exit code."""
     return end_well(_connected(target, verb))
 
@@ -89,16 +89,16 @@ def _way_to(error: UnreachableError) -> str:
     return "is it up? --kubeconfig and --context choose another"
 
 
-async def chosen_namespace(target: Target) -> str:
+async def chosen_namespace(target: ApiTarget) -> str:
     """Return the namespace that kubectl would use: the context's, else `default`."""
     return (await _config(target)).namespace or "default"
 
 
-async def _config(target: Target) -> ClusterConfig:
+async def _config(target: ApiTarget) -> ClusterConfig:
     return await auto(target.kubeconfig or os.environ.get("KUBECONFIG", ""), target.context)
 
 
-async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:
+async def _connected(target: ApiTarget, verb: Callable[[Client], Awaitable[T]]) -> T:
     config = await _config(target)
     async with Client.connect(config, user_agent="gatelift-cli") as client:
         return await verb(client)

@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from gatelift.cli.connection import FAILED, USAGE, CliError, end_well
-from gatelift.cli.target import Target, target_of
+from gatelift.cli.target import ApiTarget, target_of
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Short lines for people instead of JSON logs.")]
@@ -80,7 +80,7 @@ def _refuse(text: str, error: Exception) -> NoReturn:
     raise typer.Exit(USAGE) from error
 
 
-async def _manager(target: Target, path: Path | None, plain: bool) -> None:
+async def _manager(target: ApiTarget, path: Path | None, plain: bool) -> None:
     from gatelift import app, logs  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift import config as configuration  # noqa: PLC0415
     from gatelift_kube.api.config import auto  # noqa: PLC0415
@@ -100,7 +100,7 @@ async def _manager(target: Target, path: Path | None, plain: bool) -> None:
         raise CliError(str(error), FAILED) from error
 
 
-async def _agent(target: Target, path: Path | None, plain: bool) -> None:
+async def _agent(target: ApiTarget, path: Path | None, plain: bool) -> None:
     from gatelift import logs  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift_agent import app  # noqa: PLC0415
     from gatelift_agent import config as configuration  # noqa: PLC0415
@@ -122,7 +122,7 @@ async def _agent(target: Target, path: Path | None, plain: bool) -> None:
         raise CliError(str(error), FAILED) from error
 
 
-async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) -> None:
+async def _webhooks(target: ApiTarget, path: Path | None, plain: bool, url: str) -> None:
     from gatelift import config as configuration  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift import logs  # noqa: PLC0415
     from gatelift.webhooks import app  # noqa: PLC0415

@@ -25,8 +25,8 @@ from gatelift.cli.demo_view import (
     RUNS,
     WAITS,
     Board,
-    Mark,
     Promise,
+    StateMark,
     finished_by_cluster,
     rows_of,
 )
@@ -41,7 +41,7 @@ from gatelift_kube.values.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, O
 from gatelift_sandbox import behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.ensemble import Ensemble
-from gatelift_sandbox.installation import Daemon
+from gatelift_sandbox.installation import InstalledProcess
 from gatelift_sandbox.kind import pod_image
 
 NAMESPACE = "default"
@@ -152,13 +152,13 @@ class Stage:
         with self._shown():
             await self._submit()
             for index, (_, act) in enumerate(acts):
-                self._tell(self.board.mark(index, Mark.DOING))
+                self._tell(self.board.mark(index, StateMark.DOING))
                 try:
                     detail = await act()
                 except BrokenPromiseError:
-                    self._tell(self.board.mark(index, Mark.BROKEN))
+                    self._tell(self.board.mark(index, StateMark.BROKEN))
                     raise
-                self._tell(self.board.mark(index, Mark.KEPT, detail))
+                self._tell(self.board.mark(index, StateMark.KEPT, detail))
         self._sum_up()
 
     # --- acts, in order ----------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class Stage:
     def _management(self) -> Client:
         return self.clients[self.raised.management.name]
 
-    def _agent(self) -> tuple[Daemon, str]:
+    def _agent(self) -> tuple[InstalledProcess, str]:
         row = self.board.row(self._long)
         cluster = row.cluster if row is not None else ""
         return self.raised.installation.daemons[f"agent-{cluster}"], cluster

@@ -54,7 +54,7 @@ class Row:
         return f"{self.kind} {self.name}: {self.state}{where}{f' ({self.why})' if self.why else ''}"
 
 
-class Mark(enum.Enum):
+class StateMark(enum.Enum):
     """How far a promise is."""
 
     OPEN = " "
@@ -63,7 +63,7 @@ class Mark(enum.Enum):
     BROKEN = "x"
 
 
-_MARK_STYLES = {Mark.OPEN: "dim", Mark.DOING: "bold", Mark.KEPT: "green", Mark.BROKEN: "red"}
+_MARK_STYLES = {StateMark.OPEN: "dim", StateMark.DOING: "bold", StateMark.KEPT: "green", StateMark.BROKEN: "red"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +72,11 @@ class Promise:
 
     text: str
     meanwhile: str = ""  # what one waits for while it is not kept yet, where that takes long
-    mark: Mark = Mark.OPEN
+    mark: StateMark = StateMark.OPEN
     detail: str = ""
 
     def __str__(self) -> str:
-        waited = f" ({self.meanwhile})" if self.meanwhile and self.mark is Mark.DOING else ""
+        waited = f" ({self.meanwhile})" if self.meanwhile and self.mark is StateMark.DOING else ""
         return f"[{self.mark.value}] {self.text}{f': {self.detail}' if self.detail else ''}{waited}"
 
 
@@ -87,7 +87,7 @@ class Board:
     promises: list[Promise] = field(default_factory=list)
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
 
-    def mark(self, index: int, mark: Mark, detail: str = "") -> Promise:
+    def mark(self, index: int, mark: StateMark, detail: str = "") -> Promise:
         """Change a promise and return it."""
         self.promises[index] = replace(self.promises[index], mark=mark, detail=detail)
         return self.promises[index]

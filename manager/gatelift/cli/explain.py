@@ -21,7 +21,7 @@ from gatelift.cli.replica import replica
 from gatelift.cli.sentences import CHARS_MAX
 from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
-from gatelift.cli.waiting import Waiting, waiting_of
+from gatelift.cli.waiting import WaitingExplanation, waiting_of
 from gatelift.core import texts
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.made_for import owners_of
@@ -35,7 +35,7 @@ NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again whe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class WorkloadExplanation:
     """What is told of one workload; the fields are the keys of `-o json`."""
 
     workload: str
@@ -54,7 +54,7 @@ class Explanation:
     halted: str = ""
     unreachable: tuple[str, ...] = ()
     pods: str = ""
-    waiting: Waiting | None = None
+    waiting: WaitingExplanation | None = None
 
 
 def explain(
@@ -73,7 +73,7 @@ def explain(
     """Say why a workload is not running (its place, what it lacks, whom it would preempt), or where it is."""
     target = target_of(context)
 
-    async def explained(client: Client) -> Explanation:
+    async def explained(client: Client) -> WorkloadExplanation:
         return await _explained(client, namespace or await chosen_namespace(target), name, config)
 
     explanation = run(target, explained)
@@ -83,7 +83,7 @@ def explain(
         dump(asdict(explanation), output)
 
 
-async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> Explanation:
+async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> WorkloadExplanation:
     workload = await _find(client, namespace, name)
     await tell_if_absent(client)
     now = dt.datetime.now(dt.UTC)
@@ -127,11 +127,11 @@ def _present(workload: Workload) -> tuple[bool, str]:
     return situation_of(workload).state != "Finished", workload.metadata.creation_timestamp or ""
 
 
-def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
+def explanation_of(workload: Workload, now: dt.datetime) -> WorkloadExplanation:
     """Return what is told of a workload at a moment."""
     situation, placement = situation_of(workload), placement_of(workload)
     ordered = sorted(workload.status.conditions, key=lambda each: each.last_transition_time or "")
-    return Explanation(
+    return WorkloadExplanation(
         workload=f"{workload.metadata.namespace}/{workload.metadata.name}",
         made_for=maker_of(workload),
         state=situation.state,
@@ -185,7 +185,7 @@ def _quota(admission: Admission | None) -> str:
     return f"{admission.cluster_queue} ({'; '.join(parts)})"
 
 
-def _waiting(told: Waiting | None) -> list[tuple[str, str]]:
+def _waiting(told: WaitingExplanation | None) -> list[tuple[str, str]]:
     """Return what is told of a waiting workload, as lines."""
     if told is None:
         return []
@@ -200,7 +200,7 @@ def _waiting(told: Waiting | None) -> list[tuple[str, str]]:
     ]
 
 
-def _print(told: Explanation) -> None:
+def _print(told: WorkloadExplanation) -> None:
     console = Console(highlight=False)
     reason = f" ({told.reason})" if told.reason else ""
     facts = [

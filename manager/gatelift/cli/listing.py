@@ -106,7 +106,7 @@ async def every(client: Client, resource: Resource, kind: type[Any], namespace: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class WorkloadSituation:
     """Where a workload is in its life: one word, the reason of the condition that says so, and its message."""
 
     state: str
@@ -114,22 +114,24 @@ class Situation:
     message: str = ""
 
 
-def situation_of(workload: Workload) -> Situation:
+def situation_of(workload: Workload) -> WorkloadSituation:
     """Return a workload's situation: Finished, Evicted, Admitted, QuotaReserved or Pending, the first that is true."""
     found = workload.status.conditions
     for type_ in (texts.FINISHED, texts.EVICTED):
         condition = conditions.find(found, type_)
         if condition is not None and condition.status == conditions.TRUE:
-            return Situation(state=type_, reason=condition.reason, message=condition.message)
+            return WorkloadSituation(state=type_, reason=condition.reason, message=condition.message)
     if conditions.is_true(found, texts.ADMITTED):
-        return Situation(state=texts.ADMITTED)
+        return WorkloadSituation(state=texts.ADMITTED)
     reserved = conditions.find(found, texts.QUOTA_RESERVED)
     if reserved is None:
-        return Situation(state=texts.PENDING)
+        return WorkloadSituation(state=texts.PENDING)
     if reserved.status == conditions.TRUE:
         waits = ", ".join(f"{each.name} {each.state}" for each in _open_checks(workload))
-        return Situation(state=texts.QUOTA_RESERVED, message=f"waits for admission checks: {waits}" if waits else "")
-    return Situation(state=texts.PENDING, reason=reserved.reason, message=reserved.message)
+        return WorkloadSituation(
+            state=texts.QUOTA_RESERVED, message=f"waits for admission checks: {waits}" if waits else ""
+        )
+    return WorkloadSituation(state=texts.PENDING, reason=reserved.reason, message=reserved.message)
 
 
 def _open_checks(workload: Workload) -> list[AdmissionCheckState]:

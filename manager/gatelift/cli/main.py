@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gatelift.cli.target import Target
+from gatelift.cli.target import ApiTarget
 from gatelift.cli.verbs import Verbs
 from gatelift.cli.version import version
 
@@ -41,7 +41,7 @@ def options(
 ) -> None:
     """Choose the API server of the management cluster."""
     del show_version  # its callback has ended the command
-    context.obj = Target(kubeconfig=kubeconfig, context=kube_context or None)
+    context.obj = ApiTarget(kubeconfig=kubeconfig, context=kube_context or None)
 
 
 def main() -> None:

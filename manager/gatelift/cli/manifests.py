@@ -22,7 +22,7 @@ ACCEPTING = {LABEL_ACCEPT: "true", "pod-security.kubernetes.io/enforce": "baseli
 policy takes by default."""
 
 
-class Part(enum.Enum):
+class InstallPart(enum.Enum):
     """What can be installed by itself; the value is the path below `deploy/`.
 
     A management cluster needs CRDS, NAMESPACE, MANAGER_ACCESS, WEBHOOKS_ACCESS, WEBHOOK_CONFIGURATION and
@@ -43,16 +43,16 @@ class Part(enum.Enum):
     WORKER_POLICIES = "policies/worker/policies.yaml"
 
 
-MANAGEMENT: tuple[Part, ...] = (
-    Part.CRDS,
-    Part.NAMESPACE,
-    Part.MANAGER_ACCESS,
-    Part.WEBHOOKS_ACCESS,
-    Part.MANAGEMENT_POLICIES,
-    Part.WEBHOOK_CONFIGURATION,
+MANAGEMENT: tuple[InstallPart, ...] = (
+    InstallPart.CRDS,
+    InstallPart.NAMESPACE,
+    InstallPart.MANAGER_ACCESS,
+    InstallPart.WEBHOOKS_ACCESS,
+    InstallPart.MANAGEMENT_POLICIES,
+    InstallPart.WEBHOOK_CONFIGURATION,
 )
 """For a management cluster whose manager and webhooks run as processes of the host, in the order of installation."""
-WORKER: tuple[Part, ...] = (Part.NAMESPACE, Part.AGENT_ACCESS, Part.WORKER_POLICIES)
+WORKER: tuple[InstallPart, ...] = (InstallPart.NAMESPACE, InstallPart.AGENT_ACCESS, InstallPart.WORKER_POLICIES)
 """For a worker cluster whose agent runs as a process of the host."""
 
 
@@ -65,12 +65,12 @@ def deploy_folder() -> Path:
     """Return where the manifests are: inside the installed package, or beside the sources. ManifestsError: neither."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "deploy", package.parents[1] / "deploy"):
-        if (folder / Part.CRDS.value).is_dir():
+        if (folder / InstallPart.CRDS.value).is_dir():
             return folder
     raise ManifestsError(f"no deploy/ in {package} nor beside the sources: install the wheel or run from a checkout")
 
 
-def load_manifests(*parts: Part) -> list[Document]:
+def load_manifests(*parts: InstallPart) -> list[Document]:
     """Return the documents of these parts, in order, fresh values each time. ManifestsError: they are not there."""
     documents: list[Document] = []
     for part in parts:

@@ -60,7 +60,7 @@ with nothing new tell of theirs every five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class RecoverySituation:
     """The WorkerClusters as they are, and what stands on `local`."""
 
     clusters: tuple[WorkerCluster, ...]
@@ -172,7 +172,7 @@ def recover(
     _show(found, output)
 
 
-def _show(found: Situation, output: Output) -> None:
+def _show(found: RecoverySituation, output: Output) -> None:
     show(
         ("Cluster", "State", "Heard", "Placements", "Later", "Unexplained"),
         found.rows(),
@@ -184,7 +184,7 @@ def _show(found: Situation, output: Output) -> None:
         say(_advice(found))
 
 
-def _advice(found: Situation) -> str:
+def _advice(found: RecoverySituation) -> str:
     finding = found.finding
     if finding is None:
         return "No sign of a restore that is not over: nothing is held back for one."
@@ -204,7 +204,7 @@ def _advice(found: Situation) -> str:
     )
 
 
-async def _look(client: Client) -> Situation:
+async def _look(client: Client) -> RecoverySituation:
     found = []
     async for page in client.list(WORKER_CLUSTER):
         found += [each.object for each in page.items if isinstance(each.object, WorkerCluster)]
@@ -213,7 +213,7 @@ async def _look(client: Client) -> Situation:
     if local is None:
         text = "no WorkerCluster local: start the manager, which makes it"
         raise CliError(text, NOT_FOUND)
-    return Situation(tuple(found), told(local) or Told(), word(local))
+    return RecoverySituation(tuple(found), told(local) or Told(), word(local))
 
 
 async def _say_restored(client: Client) -> None:

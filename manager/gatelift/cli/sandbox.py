@@ -127,7 +127,7 @@ async def _raise(
 
     title = f"1 management cluster and {workers} worker{'s' if workers > 1 else ''} of provider {provider.value}"
     with progress.step(f"raising {title}, with Gatelift on them") as say:
-        plan = ensemble.Plan(
+        plan = ensemble.EnsemblePlan(
             provider=provider.value,
             workers=workers,
             pod_millicores=pod_millicores or ensemble.POD_MILLICORES,

@@ -8,13 +8,13 @@ import typer
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ApiTarget:
     """Which API server: as kubectl chooses it, unless said otherwise."""
 
     kubeconfig: str = ""
     context: str | None = None
 
 
-def target_of(context: typer.Context) -> Target:
+def target_of(context: typer.Context) -> ApiTarget:
     """Return the API server that the global options chose."""
-    return context.obj if isinstance(context.obj, Target) else Target()
+    return context.obj if isinstance(context.obj, ApiTarget) else ApiTarget()

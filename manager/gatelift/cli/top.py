@@ -48,7 +48,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class QueueLine:
     """One queue; the fields are the keys of `-o json`."""
 
     kind: str
@@ -91,7 +91,7 @@ async def live(client: Client, console: Console, seconds: float, *, local: bool)
             await asyncio.sleep(seconds)
 
 
-async def lines(client: Client, *, local: bool) -> list[Line]:
+async def lines(client: Client, *, local: bool) -> list[QueueLine]:
     """Return one line per ClusterQueue, and per LocalQueue if asked for, in order of name."""
     found = [_cluster_queue(queue) async for queue in every(client, CLUSTER_QUEUE, ClusterQueue)]
     if local:
@@ -99,7 +99,7 @@ async def lines(client: Client, *, local: bool) -> list[Line]:
     return sorted(found, key=lambda one: (one.kind, one.queue))
 
 
-def _cluster_queue(queue: ClusterQueue) -> Line:
+def _cluster_queue(queue: ClusterQueue) -> QueueLine:
     nominal = {
         (flavor.name, one.name): _canonical(str(one.nominal_quota), one.name)
         for group in queue.spec.resource_groups
@@ -107,7 +107,7 @@ def _cluster_queue(queue: ClusterQueue) -> Line:
         for one in flavor.resources
     }
     fair = queue.status.fair_sharing
-    return Line(
+    return QueueLine(
         kind="ClusterQueue",
         queue=queue.metadata.name,
         of=queue.spec.cohort_name,
@@ -117,8 +117,8 @@ def _cluster_queue(queue: ClusterQueue) -> Line:
     )
 
 
-def _local_queue(queue: LocalQueue) -> Line:
-    return Line(
+def _local_queue(queue: LocalQueue) -> QueueLine:
+    return QueueLine(
         kind="LocalQueue",
         queue=f"{queue.metadata.namespace}/{queue.metadata.name}",
         of=queue.spec.cluster_queue,
@@ -184,7 +184,7 @@ _YIELDING = frozenset({"QUEUE", "OF", "FLAVOR", "LOAD"})
 _HEAD = ("QUEUE", "OF", "PENDING", "RESERVING", "ADMITTED", "SHARE")
 
 
-def frame(found: list[Line]) -> Table:
+def frame(found: list[QueueLine]) -> Table:
     """Return one picture for a terminal: a block per queue, a bar per flavor and resource."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     numbers = {"PENDING", "RESERVING", "ADMITTED", "SHARE", "RESERVED"}
@@ -217,7 +217,7 @@ def frame(found: list[Line]) -> Table:
     return table
 
 
-def _empty(found: list[Line]) -> set[str]:
+def _empty(found: list[QueueLine]) -> set[str]:
     """Return the columns that no queue has anything for: their room is what others need on a narrow terminal."""
     empty = set() if any(line.of for line in found) else {"OF"}
     return empty if any(line.weighted_share is not None for line in found) else {*empty, "SHARE"}
@@ -245,7 +245,7 @@ def _amount(one: Usage) -> str:
 NOTHING = "No queues. Apply a ResourceFlavor, a ClusterQueue and a LocalQueue first."
 
 
-def _print(found: list[Line]) -> None:
+def _print(found: list[QueueLine]) -> None:
     rows = [
         (
             line.queue,

@@ -14,7 +14,7 @@ VICTIMS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingExplanation:
     """What is told of a waiting workload; the fields are keys of `-o json`."""
 
     place: str
@@ -25,14 +25,14 @@ class Waiting:
     not_seen: tuple[str, ...]
 
 
-def waiting_of(replica: Replica, uid: str) -> Waiting | None:
+def waiting_of(replica: Replica, uid: str) -> WaitingExplanation | None:
     """Return what is told of a workload that waits; None of one that does not."""
     found = replica.outlook(uid)
     if found is None:
         if not replica.blind:
             return None
-        return Waiting(place="", ahead=(), lacks=(), outlook="", would_preempt=(), not_seen=replica.unseen)
-    return Waiting(
+        return WaitingExplanation(place="", ahead=(), lacks=(), outlook="", would_preempt=(), not_seen=replica.unseen)
+    return WaitingExplanation(
         place=_place(found),
         ahead=tuple(str(key) for key in found.ahead),
         lacks=tuple(_lack(one) for one in found.verdicts if not one.fits),

@@ -16,7 +16,7 @@ from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
-from gatelift.webhooks.metrics import Metrics
+from gatelift.webhooks.metrics import WebhookMetrics
 from gatelift.webhooks.owners import Owners
 from gatelift.webhooks.reservations import Reservations
 from gatelift.webhooks.secret import MaterialStore
@@ -115,7 +115,7 @@ class Daemon:
             namespace=settings.namespace,
             elsewhere=frozenset(map(kind_and_group, settings.external_frameworks)),
         )
-        metrics = Metrics()
+        metrics = WebhookMetrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")
         self._store = MaterialStore(

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from gatelift_kube.serving.door import Visit
+from gatelift_kube.serving.door import DoorVisit
 
 REQUEST_BYTES_MAX = 8 * 1024 * 1024
 """A review holds the object twice, each at most the 3 MiB that an API server takes, and a little around it."""
@@ -28,7 +28,7 @@ class BodyLateError(Exception):
 
 
 @asynccontextmanager
-async def taken(request: web.Request, visit: Visit) -> AsyncIterator[bytearray]:
+async def taken(request: web.Request, visit: DoorVisit) -> AsyncIterator[bytearray]:
     """Yield the body, held by `visit`; it is empty afterwards.
 
     BodyTooLargeError, BodyLateError; FullError and ConnectionError of `hold`.
@@ -41,7 +41,7 @@ async def taken(request: web.Request, visit: Visit) -> AsyncIterator[bytearray]:
         body.clear()  # what failed is kept by its traceback until it is collected, which is too late for megabytes
 
 
-async def _read(body: bytearray, request: web.Request, visit: Visit) -> None:
+async def _read(body: bytearray, request: web.Request, visit: DoorVisit) -> None:
     if (request.content_length or 0) > REQUEST_BYTES_MAX:
         raise BodyTooLargeError(f"the body is larger than {REQUEST_BYTES_MAX} bytes")
     loop = asyncio.get_running_loop()

@@ -19,7 +19,7 @@ import msgspec
 from gatelift.webhooks import sizes
 from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers, unserved
-from gatelift_kinds.shared.hooks import Change, Hook
+from gatelift_kinds.shared.hooks import CorrectedChange, Hook
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.objects.selectors import NAMESPACE_LABEL
 from gatelift_kube.values.resources import (
@@ -298,7 +298,7 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
     return made
 
 
-def _put_right(wanted: Wanted, kind: HookedKind, change: Change, extra: Json) -> Json:
+def _put_right(wanted: Wanted, kind: HookedKind, change: CorrectedChange, extra: Json) -> Json:
     """Return the webhook of a change that is put right instead of refused."""
     return {
         "clientConfig": _client(wanted, path("mutate", kind.name)),

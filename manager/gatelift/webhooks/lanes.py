@@ -48,7 +48,7 @@ class _Waiting:
     turn: asyncio.Future[None]
 
 
-class Places:
+class ReviewPlaces:
     """Places for bodies that are decided at once. Addresses take turns; those of one are served as they came whole."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -115,7 +115,7 @@ class _Lane:
 
     def __init__(self, name: str, size_max: float, bytes_max: int) -> None:
         self.size_max = size_max
-        self.places = Places(bytes_max)
+        self.places = ReviewPlaces(bytes_max)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{name} reviews")
 
     async def decide(self, function: Callable[..., T], *args: Any) -> T:
@@ -134,7 +134,7 @@ class Lanes:
     """All lanes of one server."""
 
     def __init__(self) -> None:
-        self._inline = Places(INLINE_LANE_BYTES)
+        self._inline = ReviewPlaces(INLINE_LANE_BYTES)
         self._beside = (
             _Lane("short", SHORT_BYTES_MAX, SHORT_LANE_BYTES),
             _Lane("long", float("inf"), LONG_LANE_BYTES),

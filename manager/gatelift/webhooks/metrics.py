@@ -8,7 +8,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Seconds; every queued pod waits for two reviews, and the API server gives up after ten seconds."""
 
 
-class Metrics:
+class WebhookMetrics:
     """One registry per daemon."""
 
     def __init__(self) -> None:

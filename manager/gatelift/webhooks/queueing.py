@@ -13,7 +13,7 @@ import msgspec
 
 from gatelift.webhooks.review import Json, Question
 from gatelift_admission.feed import validation, validation_workload
-from gatelift_admission.feed.validation import FieldError
+from gatelift_admission.feed.validation import InvalidField
 from gatelift_kinds.shared import asked_for
 from gatelift_kinds.shared import review as kinds
 from gatelift_kinds.shared.review import ErrorKind, Verdict
@@ -21,7 +21,7 @@ from gatelift_kube.decoding import unknown_fields
 from gatelift_kube.decoding.decoding import struct_of
 from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
-_RULES: dict[Resource, Callable[[Any], list[FieldError]]] = {
+_RULES: dict[Resource, Callable[[Any], list[InvalidField]]] = {
     CLUSTER_QUEUE: validation.cluster_queue_errors,
     COHORT: validation.cohort_errors,
     RESOURCE_FLAVOR: validation.resource_flavor_errors,

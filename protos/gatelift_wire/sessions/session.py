@@ -48,7 +48,7 @@ from gatelift_wire.values.messages import Close, Frame, Hello, Message
 from gatelift_wire.values.refusals import CloseReason
 
 
-class State(enum.Enum):
+class SessionState(enum.Enum):
     """Where a session is."""
 
     CLOSED = "CLOSED"
@@ -59,7 +59,7 @@ class State(enum.Enum):
     DRAINING = "DRAINING"  # Close was sent, the peer hangs up
 
 
-class Step(enum.Enum):
+class SessionStep(enum.Enum):
     """What moves a session from one state to the next."""
 
     GREETED = "greeted"
@@ -70,19 +70,31 @@ class Step(enum.Enum):
     ENDED = "ended"
 
 
-TABLE: dict[State, dict[Step, State]] = {
-    State.CLOSED: {Step.GREETED: State.GREETING},
-    State.GREETING: {Step.RESUMED: State.RESUMING, Step.RESYNCED: State.RESYNCING, Step.ENDED: State.CLOSED},
-    State.RESUMING: {Step.CAUGHT_UP: State.OPEN, Step.FAREWELL: State.DRAINING, Step.ENDED: State.CLOSED},
-    State.RESYNCING: {Step.CAUGHT_UP: State.OPEN, Step.FAREWELL: State.DRAINING, Step.ENDED: State.CLOSED},
-    State.OPEN: {Step.FAREWELL: State.DRAINING, Step.ENDED: State.CLOSED},
-    State.DRAINING: {Step.ENDED: State.CLOSED},
+TABLE: dict[SessionState, dict[SessionStep, SessionState]] = {
+    SessionState.CLOSED: {SessionStep.GREETED: SessionState.GREETING},
+    SessionState.GREETING: {
+        SessionStep.RESUMED: SessionState.RESUMING,
+        SessionStep.RESYNCED: SessionState.RESYNCING,
+        SessionStep.ENDED: SessionState.CLOSED,
+    },
+    SessionState.RESUMING: {
+        SessionStep.CAUGHT_UP: SessionState.OPEN,
+        SessionStep.FAREWELL: SessionState.DRAINING,
+        SessionStep.ENDED: SessionState.CLOSED,
+    },
+    SessionState.RESYNCING: {
+        SessionStep.CAUGHT_UP: SessionState.OPEN,
+        SessionStep.FAREWELL: SessionState.DRAINING,
+        SessionStep.ENDED: SessionState.CLOSED,
+    },
+    SessionState.OPEN: {SessionStep.FAREWELL: SessionState.DRAINING, SessionStep.ENDED: SessionState.CLOSED},
+    SessionState.DRAINING: {SessionStep.ENDED: SessionState.CLOSED},
 }
 """Steps are the machine's own decisions, so an absent one is a mistake of ours and raises. What the *peer* may send in
 which state is a second pair of tables (`TAKEN` in each machine), total over states; what is not listed is a violation.
 """
 
-LIVE = frozenset({State.RESUMING, State.RESYNCING, State.OPEN, State.DRAINING})
+LIVE = frozenset({SessionState.RESUMING, SessionState.RESYNCING, SessionState.OPEN, SessionState.DRAINING})
 """States in which there is a session with a number."""
 
 

@@ -18,8 +18,8 @@ from gatelift_wire.sessions.session import (
     LeaseLapsed,
     OpenStream,
     SessionOutput,
-    State,
-    Step,
+    SessionState,
+    SessionStep,
     Welcomed,
 )
 from gatelift_wire.sessions.session_core import Lineage, SessionCore
@@ -65,13 +65,13 @@ class AgentSession(SessionCore):
     and `last_term` are what was last kept in the worker. `versions` are the protocol versions served, least and most.
     """
 
-    TAKEN: ClassVar[dict[State, frozenset[type]]] = {
-        State.CLOSED: frozenset(),
-        State.GREETING: frozenset({Welcome, Close}),
-        State.RESUMING: _LIVE_CONTROLS,
-        State.RESYNCING: _LIVE_CONTROLS,
-        State.OPEN: _LIVE_CONTROLS,
-        State.DRAINING: _LIVE_CONTROLS,
+    TAKEN: ClassVar[dict[SessionState, frozenset[type]]] = {
+        SessionState.CLOSED: frozenset(),
+        SessionState.GREETING: frozenset({Welcome, Close}),
+        SessionState.RESUMING: _LIVE_CONTROLS,
+        SessionState.RESYNCING: _LIVE_CONTROLS,
+        SessionState.OPEN: _LIVE_CONTROLS,
+        SessionState.DRAINING: _LIVE_CONTROLS,
     }
     TAKES: ClassVar[frozenset[type]] = frozenset(get_args(Command))
 
@@ -121,7 +121,7 @@ class AgentSession(SessionCore):
 
         A greeting with a session of before would pass for a worker that was restored from a backup.
         """
-        if self.state is State.CLOSED and last_session > self.session:
+        if self.state is SessionState.CLOSED and last_session > self.session:
             self._forget_lineage()
             self.session = last_session
         self.seen_term = max(self.seen_term, last_term)
@@ -151,7 +151,7 @@ class AgentSession(SessionCore):
     def start(self, now: float) -> list[SessionOutput]:
         """Dial now and, until `close`, whenever a session ended."""
         self._wanted = True
-        if self.state is State.CLOSED and self._dialling is None and self._dial_at is None:
+        if self.state is SessionState.CLOSED and self._dialling is None and self._dial_at is None:
             self._dial_at = now
         self._expire(now)
         return self._take_out()
@@ -172,7 +172,7 @@ class AgentSession(SessionCore):
         lease_changed = (api_reachable, replicas) != (self._api_reachable, self._replicas)
         self._credits, self._api_reachable, self._replicas = credits_, api_reachable, replicas
         self._kinds = tuple(kinds)
-        if self.state in {State.RESUMING, State.RESYNCING, State.OPEN}:
+        if self.state in {SessionState.RESUMING, SessionState.RESYNCING, SessionState.OPEN}:
             control: tuple[Control, ...] = (CreditGrant(credits=credits_),) if credits_changed else ()
             if lease_changed:
                 control = (*control, self._renewal(now))
@@ -195,7 +195,7 @@ class AgentSession(SessionCore):
         breaks a limit.
         """
         self._expire(now)
-        if request != self._asked or self.state not in {State.RESYNCING, State.OPEN}:
+        if request != self._asked or self.state not in {SessionState.RESYNCING, SessionState.OPEN}:
             return self._take_out()
         if len(entries) > limits.INVENTORY_ENTRIES_MAX:
             text = f"inventory: must have at most {limits.INVENTORY_ENTRIES_MAX} entries, has {len(entries)}"
@@ -205,7 +205,7 @@ class AgentSession(SessionCore):
         self._asked = None
         for chunk in chunks:
             self._transmit((chunk,))
-        if self.state is State.RESYNCING:
+        if self.state is SessionState.RESYNCING:
             self._open()
             self._failures = 0
             self._flush()
@@ -277,12 +277,12 @@ class AgentSession(SessionCore):
         return now + max(wait, min(advice, limits.HOPELESS_REDIAL_SECONDS))
 
     def _stream_opened(self, stream: int, now: float) -> None:
-        if stream != self._dialling or self.state is not State.CLOSED:
+        if stream != self._dialling or self.state is not SessionState.CLOSED:
             return
         self._dialling = None
         self._dial_at = None
         self._stream = stream
-        self._move(Step.GREETED)
+        self._move(SessionStep.GREETED)
         self._set_deadline(now + limits.WELCOME_WAIT_SECONDS, "Hello: was not answered in time")
         lineage = self._lineage
         self._transmit(
@@ -337,7 +337,7 @@ class AgentSession(SessionCore):
     # --- greeting ----------------------------------------------------------------------------------------------
 
     def _frame_numbers(self) -> tuple[int, int]:
-        return (0 if self.state is State.GREETING else self.session), 0
+        return (0 if self.state is SessionState.GREETING else self.session), 0
 
     def _take_greeting(self, frame: Frame, now: float) -> None:
         match frame.control:

@@ -26,8 +26,8 @@ from gatelift_wire.sessions.session import (
     SessionEnded,
     SessionEvent,
     SessionOutput,
-    State,
-    Step,
+    SessionState,
+    SessionStep,
     StreamClosed,
     StreamOpened,
     Transmit,
@@ -46,7 +46,7 @@ trusted or not to be used (LOST: H12), so they are emptied.
 
 ACTIONS = (OpenStream, Transmit, CloseStream)
 
-CARRYING = frozenset({State.OPEN, State.DRAINING})
+CARRYING = frozenset({SessionState.OPEN, SessionState.DRAINING})
 """States in which messages may arrive."""
 
 
@@ -62,7 +62,7 @@ class Lineage:
 class SessionCore(ABC):
     """One end of a session. See `gatelift_wire.sessions.session` for how to drive it."""
 
-    TAKEN: ClassVar[dict[State, frozenset[type]]]
+    TAKEN: ClassVar[dict[SessionState, frozenset[type]]]
     """Controls that the peer may send in each state; any other is a protocol violation."""
 
     TAKES: ClassVar[frozenset[type]]
@@ -70,7 +70,7 @@ class SessionCore(ABC):
 
     def __init__(self, instance: str) -> None:
         self.instance = instance
-        self.state = State.CLOSED
+        self.state = SessionState.CLOSED
         self.live = False
         """There is a session with a number (it may not carry messages yet: see `state`)."""
         self.session = 0
@@ -163,13 +163,13 @@ class SessionCore(ABC):
         """Say farewell: what the window allows, then Close; the peer hangs up, or `DRAIN_SECONDS` pass."""
         self._expire(now)
         self._closing()
-        if self.state in {State.RESUMING, State.RESYNCING, State.OPEN}:
+        if self.state in {SessionState.RESUMING, SessionState.RESYNCING, SessionState.OPEN}:
             self._farewell = Close(reason=reason, text=text)
             self._flush()
-            self._move(Step.FAREWELL)
+            self._move(SessionStep.FAREWELL)
             self._transmit((self._farewell,))
             self._set_deadline(now + limits.DRAIN_SECONDS, "")
-        elif self.state is State.GREETING:
+        elif self.state is SessionState.GREETING:
             self._end(reason, text, now)
         return self._take_out()
 
@@ -240,7 +240,7 @@ class SessionCore(ABC):
     # --- receiving ---------------------------------------------------------------------------------------------
 
     def _take_frame(self, frame: Frame, now: float) -> None:
-        if self.state is State.GREETING:
+        if self.state is SessionState.GREETING:
             self._take_greeting(frame, now)
             return
         if frame.session < self.session:
@@ -250,7 +250,7 @@ class SessionCore(ABC):
             return
         if not (self._admissible(frame, now) and self._numbers_hold(frame, now) and self._kinds_hold(frame, now)):
             return
-        if self.state is State.RESUMING and self._caught_up_by_frame():
+        if self.state is SessionState.RESUMING and self._caught_up_by_frame():
             self._open()
         # Messages first: an inventory that is asked for in the same frame must hold what they did (R4). Only where a
         # control of this frame may be what lets messages flow at all do they come after it.
@@ -351,7 +351,7 @@ class SessionCore(ABC):
 
     def _flush(self, control: tuple[Control, ...] = ()) -> None:
         """Send what waits, if messages may flow; controls ride on the first frame."""
-        while self.state is State.OPEN:
+        while self.state is SessionState.OPEN:
             sequence, batch = self._outbox.take_unsent()
             if not batch:
                 break
@@ -367,7 +367,7 @@ class SessionCore(ABC):
 
     # --- moving ------------------------------------------------------------------------------------------------
 
-    def _move(self, step: Step) -> None:
+    def _move(self, step: SessionStep) -> None:
         following = TABLE[self.state].get(step)
         if following is None:
             raise IllegalUse(f"session: {step.value} has no place in {self.state.value}")
@@ -378,7 +378,7 @@ class SessionCore(ABC):
         self._deadline, self._deadline_text = at, text
 
     def _deadline_passed(self, now: float) -> None:
-        if self.state is State.DRAINING:
+        if self.state is SessionState.DRAINING:
             self._end(None, "", now)
         else:
             self._end(CloseReason.PROTOCOL_VIOLATION, self._deadline_text, now)
@@ -393,10 +393,10 @@ class SessionCore(ABC):
             self._outbox.clear()
             self._received = self._told = 0
             self._base_known = self._resynced = False
-        self._move(Step.RESUMED if resumed else Step.RESYNCED)
+        self._move(SessionStep.RESUMED if resumed else SessionStep.RESYNCED)
 
     def _open(self) -> None:
-        self._move(Step.CAUGHT_UP)
+        self._move(SessionStep.CAUGHT_UP)
         self._resynced = True
         self._set_deadline(None, "")
         self._out.append(Opened(session=self.session, resumed=self._resumed))
@@ -416,7 +416,7 @@ class SessionCore(ABC):
     ) -> None:
         """End the session or greeting, whatever the state; tells the peer why unless it said so or the stream broke."""
         stream = self._stream
-        if self.state is State.CLOSED or stream is None:
+        if self.state is SessionState.CLOSED or stream is None:
             return
         said = self._farewell
         if said is not None and reason is None:
@@ -427,7 +427,7 @@ class SessionCore(ABC):
                 self._transmit((said,))
             self._out.append(CloseStream(stream_id=stream, close=None if by_peer else said))
         was_live = self.live
-        self._move(Step.ENDED)
+        self._move(SessionStep.ENDED)
         self._stream = None
         self._farewell = None
         self._acknowledge_at = None

@@ -22,8 +22,8 @@ from gatelift_wire.sessions.session import (
     LeaseRenewed,
     LostReached,
     SessionOutput,
-    State,
-    Step,
+    SessionState,
+    SessionStep,
     SuspectReached,
     Transmit,
     Welcomed,
@@ -66,13 +66,13 @@ class ManagerSession(SessionCore):
     WorkerCluster.status.
     """
 
-    TAKEN: ClassVar[dict[State, frozenset[type]]] = {
-        State.CLOSED: frozenset(),
-        State.GREETING: frozenset({Close}),
-        State.RESUMING: _LIVE_CONTROLS,
-        State.RESYNCING: _LIVE_CONTROLS,
-        State.OPEN: _LIVE_CONTROLS,
-        State.DRAINING: _LIVE_CONTROLS,
+    TAKEN: ClassVar[dict[SessionState, frozenset[type]]] = {
+        SessionState.CLOSED: frozenset(),
+        SessionState.GREETING: frozenset({Close}),
+        SessionState.RESUMING: _LIVE_CONTROLS,
+        SessionState.RESYNCING: _LIVE_CONTROLS,
+        SessionState.OPEN: _LIVE_CONTROLS,
+        SessionState.DRAINING: _LIVE_CONTROLS,
     }
     TAKES: ClassVar[frozenset[type]] = frozenset(get_args(Report))
 
@@ -166,7 +166,7 @@ class ManagerSession(SessionCore):
         """
         self._expire(now)
         hello = self._hello
-        if self.state is not State.GREETING or stream_id != self._stream or hello is None:
+        if self.state is not SessionState.GREETING or stream_id != self._stream or hello is None:
             return self._take_out()
         if session_number <= self.session:
             raise IllegalUse(f"session number: must be above {self.session}, is {session_number}")
@@ -221,7 +221,7 @@ class ManagerSession(SessionCore):
     ) -> list[SessionOutput]:
         """Answer a greeting with a typed no (revoked, restored, unknown). Nothing happens if that greeting is over."""
         self._expire(now)
-        if self.state is State.GREETING and stream_id == self._stream:
+        if self.state is SessionState.GREETING and stream_id == self._stream:
             self._farewell = Close(reason=reason, text=text, ticket=ticket)
             self._transmit((self._farewell,))
             self._end(reason, text, now)
@@ -234,7 +234,7 @@ class ManagerSession(SessionCore):
         number that does not grow.
         """
         self._expire(now)
-        if self.state not in {State.RESYNCING, State.OPEN}:
+        if self.state not in {SessionState.RESYNCING, SessionState.OPEN}:
             return self._take_out()
         if request <= self._last_request:
             raise IllegalUse(f"inventory request: must be above {self._last_request}, is {request}")
@@ -257,7 +257,7 @@ class ManagerSession(SessionCore):
         manager that may not lead extends nobody's right. A longer grant than the default is recorded before (P3).
         """
         self._expire(now)
-        granting = self.state in {State.RESUMING, State.RESYNCING, State.OPEN}
+        granting = self.state in {SessionState.RESUMING, SessionState.RESYNCING, SessionState.OPEN}
         if self._renewal is None or self._lease is None or not granting:
             return self._take_out()
         renewed_at, received_at = self._renewal
@@ -360,7 +360,7 @@ class ManagerSession(SessionCore):
         del self._waiting[stream]
         self._stream = stream
         self._hello = hello
-        self._move(Step.GREETED)
+        self._move(SessionStep.GREETED)
         self._set_deadline(now + limits.WELCOME_SECONDS, "Hello: the session number could not be written in time")
         self._out.append(GreetingReceived(stream_id=stream, hello=hello, resumable=self._resumable(hello)))
 
@@ -410,7 +410,7 @@ class ManagerSession(SessionCore):
     # --- in a session ------------------------------------------------------------------------------------------
 
     def _frame_numbers(self) -> tuple[int, int]:
-        return (0 if self.state is State.GREETING else self.session), self.term
+        return (0 if self.state is SessionState.GREETING else self.session), self.term
 
     def _admissible(self, frame: Frame, now: float) -> bool:
         if frame.term == 0:
@@ -446,7 +446,7 @@ class ManagerSession(SessionCore):
         if chunk.request > self._last_request:
             self._violation(f"InventoryChunk.request: {chunk.request} was never asked for", now)
             return
-        if collection is None or chunk.request < collection.request or self.state is State.DRAINING:
+        if collection is None or chunk.request < collection.request or self.state is SessionState.DRAINING:
             return  # an answer that nobody waits for any more
         fault = self._add(collection, chunk)
         if fault is not None:
@@ -466,7 +466,7 @@ class ManagerSession(SessionCore):
                 unheard=chunk.unheard,
             )
         )
-        if self.state is State.RESYNCING:
+        if self.state is SessionState.RESYNCING:
             self._open()
 
     def _add(self, collection: _Collection, chunk: InventoryChunk) -> tuple[CloseReason, str] | None:

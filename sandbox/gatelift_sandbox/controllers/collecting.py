@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 (decide is offered more than each controller needs)
 from __future__ import annotations
 
-from gatelift_sandbox.controllers.controller import Action, Controller, DeleteObject, Key, PatchObject
+from gatelift_sandbox.controllers.controller import Action, Controller, DeleteIfSame, PatchObject, WatchedKey
 from gatelift_sandbox.embedded.documents import Document, meta
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Store
@@ -17,14 +17,14 @@ class Collector(Controller):
 
     def __init__(self) -> None:
         super().__init__()
-        self._dependents: dict[str, set[Key]] = {}
-        self._owners: dict[Key, tuple[str, ...]] = {}
-        self._waiting: dict[str, Key] = {}
+        self._dependents: dict[str, set[WatchedKey]] = {}
+        self._owners: dict[WatchedKey, tuple[str, ...]] = {}
+        self._waiting: dict[str, WatchedKey] = {}
 
     def notice(self, storage: StorageKey, change: Change) -> None:
         """Follow owner references and removals."""
         stored = change.after
-        key = Key(storage=storage, namespace=stored.namespace, name=stored.name)
+        key = WatchedKey(storage=storage, namespace=stored.namespace, name=stored.name)
         owners: tuple[str, ...] = ()
         if not change.removed and b'"ownerReferences":[' in stored.raw:
             owners = tuple(owner["uid"] for owner in meta(stored.view())["ownerReferences"])
@@ -42,7 +42,7 @@ class Collector(Controller):
         for key in self._owners:
             self.mark(key)
 
-    def _follow(self, key: Key, owners: tuple[str, ...]) -> None:
+    def _follow(self, key: WatchedKey, owners: tuple[str, ...]) -> None:
         before = self._owners.get(key, ())
         if before == owners:
             return
@@ -61,7 +61,7 @@ class Collector(Controller):
         else:
             self._owners.pop(key, None)
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Let go what waits for its dependents; delete what has no owner left."""
         stored = store.find(key.storage, key.namespace, key.name)
         kind = store.kinds.storages().get(key.storage)
@@ -86,7 +86,7 @@ class Collector(Controller):
                 found.append(_patch(store, key, document, {"ownerReferences": owners or None}))
         return found
 
-    def _foreground(self, store: Store, key: Key, document: Document) -> list[Action]:
+    def _foreground(self, store: Store, key: WatchedKey, document: Document) -> list[Action]:
         uid = meta(document)["uid"]
         blocked, found = False, list[Action]()
         for dependent in sorted(self._dependents.get(uid, ()), key=str):
@@ -100,7 +100,7 @@ class Collector(Controller):
                 found.append(_delete(store, dependent, there, deeper))
         return found if blocked or found else [_without(store, key, document, FOREGROUND_FINALIZER)]
 
-    def _absent(self, store: Store, key: Key, document: Document) -> list[Action]:
+    def _absent(self, store: Store, key: WatchedKey, document: Document) -> list[Action]:
         owners = meta(document).get("ownerReferences") or []
         known = [(owner, _is_there(store, key.namespace, owner)) for owner in owners]
         if not owners or all(there for _, there in known):
@@ -124,12 +124,12 @@ def _is_there(store: Store, namespace: str, owner: Document) -> bool:
     return found is not None and found.uid == owner.get("uid")
 
 
-def _without(store: Store, key: Key, document: Document, finalizer: str) -> Action:
+def _without(store: Store, key: WatchedKey, document: Document, finalizer: str) -> Action:
     left = [each for each in meta(document).get("finalizers") or () if each != finalizer]
     return _patch(store, key, document, {"finalizers": left or None})
 
 
-def _patch(store: Store, key: Key, document: Document, metadata: Document) -> Action:
+def _patch(store: Store, key: WatchedKey, document: Document, metadata: Document) -> Action:
     about = meta(document)
     return PatchObject(
         resource=store.kinds.storages()[key.storage].resource,
@@ -141,8 +141,8 @@ def _patch(store: Store, key: Key, document: Document, metadata: Document) -> Ac
     )
 
 
-def _delete(store: Store, key: Key, document: Document, propagation: str) -> Action:
-    return DeleteObject(
+def _delete(store: Store, key: WatchedKey, document: Document, propagation: str) -> Action:
+    return DeleteIfSame(
         resource=store.kinds.storages()[key.storage].resource,
         namespace=key.namespace,
         name=key.name,

@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class WatchedKey:
     """An object to look at."""
 
     storage: StorageKey
@@ -51,7 +51,7 @@ class PatchObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteObject:
+class DeleteIfSame:
     """Delete an object if it still has this UID."""
 
     resource: Resource
@@ -79,7 +79,7 @@ class FinalizeNamespace:
     name: str
 
 
-Action = CreateObject | PatchObject | DeleteObject | BindPod | FinalizeNamespace
+Action = CreateObject | PatchObject | DeleteIfSame | BindPod | FinalizeNamespace
 
 
 class Controller(ABC):
@@ -89,8 +89,8 @@ class Controller(ABC):
     """The user in whose name its actions are done, as the real controller's."""
 
     def __init__(self) -> None:
-        self._marked: dict[Key, None] = {}
-        self._timers: list[tuple[float, int, Key]] = []
+        self._marked: dict[WatchedKey, None] = {}
+        self._timers: list[tuple[float, int, WatchedKey]] = []
         self._timer_count = 0
 
     @abstractmethod
@@ -98,19 +98,19 @@ class Controller(ABC):
         """Be told of a write; mark what to look at again."""
 
     @abstractmethod
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Return what to do about a key, given the store as it is."""
 
-    def mark(self, key: Key) -> None:
+    def mark(self, key: WatchedKey) -> None:
         """Look at a key soon."""
         self._marked[key] = None
 
-    def later(self, key: Key, when: float) -> None:
+    def later(self, key: WatchedKey, when: float) -> None:
         """Look at a key again at `when`, seconds since 1970."""
         self._timer_count += 1
         heapq.heappush(self._timers, (when, self._timer_count, key))
 
-    def due(self, now: float) -> list[Key]:
+    def due(self, now: float) -> list[WatchedKey]:
         """Return and forget the keys to look at."""
         while self._timers and self._timers[0][0] <= now:
             self._marked[heapq.heappop(self._timers)[2]] = None
@@ -118,7 +118,7 @@ class Controller(ABC):
         self._marked = {}
         return found
 
-    def ordered(self, keys: list[Key]) -> list[Key]:
+    def ordered(self, keys: list[WatchedKey]) -> list[WatchedKey]:
         """Return keys in the order in which they shall be looked at."""
         return keys
 

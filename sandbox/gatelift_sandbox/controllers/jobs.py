@@ -15,9 +15,9 @@ from gatelift_sandbox.controllers import job_pods, job_status
 from gatelift_sandbox.controllers.controller import (
     Action,
     Controller,
-    DeleteObject,
-    Key,
+    DeleteIfSame,
     PatchObject,
+    WatchedKey,
     event,
     is_true,
     owner_uid,
@@ -47,14 +47,14 @@ class Jobs(Controller):
 
     def __init__(self) -> None:
         super().__init__()
-        self._jobs: dict[str, Key] = {}
-        self._pods: dict[str, set[Key]] = {}
+        self._jobs: dict[str, WatchedKey] = {}
+        self._pods: dict[str, set[WatchedKey]] = {}
         self._failed_at: dict[str, float] = {}
 
     def notice(self, storage: StorageKey, change: Change) -> None:
         """Follow Jobs and pods that a Job controls."""
         stored = change.after
-        key = Key(storage=storage, namespace=stored.namespace, name=stored.name)
+        key = WatchedKey(storage=storage, namespace=stored.namespace, name=stored.name)
         if storage == _JOB:
             if change.removed:
                 self._jobs.pop(stored.uid, None)
@@ -76,7 +76,7 @@ class Jobs(Controller):
                 del self._pods[uid]
             self.mark(self._jobs.get(uid, key))
 
-    def _lost(self, uid: str, pod: Key) -> None:
+    def _lost(self, uid: str, pod: WatchedKey) -> None:
         """Take that somebody took a pod off its Job, which makes another one for it."""
         pods = self._pods.get(uid, set())
         pods.discard(pod)
@@ -86,7 +86,7 @@ class Jobs(Controller):
         if uid in self._jobs:
             self.mark(self._jobs[uid])
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Return what a Job needs next."""
         if key.storage == _POD:
             return self._let_go(store, key)
@@ -108,7 +108,7 @@ class Jobs(Controller):
         # The status comes first where pods are to be let go: they are counted before they vanish.
         return sorted(look.actions, key=lambda action: not _is_status(action))
 
-    def _step(self, store: Store, look: Pass, key: Key) -> None:
+    def _step(self, store: Store, look: Pass, key: WatchedKey) -> None:
         self._count(look)
         if job_status.suspension(look):
             suspended = look.spec.get("suspend")
@@ -161,7 +161,7 @@ class Jobs(Controller):
         status["ready"] = sum(is_true(items(pod, "status", "conditions"), "Ready") for pod in tally.active)
         status["terminating"] = len(tally.terminating)
 
-    def _size(self, store: Store, look: Pass, key: Key) -> None:
+    def _size(self, store: Store, look: Pass, key: WatchedKey) -> None:
         """Make missing pods, delete surplus ones."""
         wanted = job_pods.wanted(look.job, look.status, look.tally)
         active = look.tally.active
@@ -210,7 +210,7 @@ class Jobs(Controller):
         held = [pod for pod in look.tally.pods if TRACKING_FINALIZER in (meta(pod).get("finalizers") or ())]
         return [_unfinalize(pod) for pod in held]
 
-    def _after(self, look: Pass, key: Key) -> list[Action]:
+    def _after(self, look: Pass, key: WatchedKey) -> list[Action]:
         """Clean up after a finished Job: leftover finalizers, and the Job itself when its time is over."""
         found = self._release_all(look)
         seconds = look.spec.get("ttlSecondsAfterFinished")
@@ -223,7 +223,7 @@ class Jobs(Controller):
         about = meta(look.job)
         return [
             *found,
-            DeleteObject(
+            DeleteIfSame(
                 resource=known.JOB,
                 namespace=about["namespace"],
                 name=about["name"],
@@ -232,7 +232,7 @@ class Jobs(Controller):
             ),
         ]
 
-    def _let_go(self, store: Store, key: Key) -> list[Action]:
+    def _let_go(self, store: Store, key: WatchedKey) -> list[Action]:
         """Track a pod no longer whose Job is gone, or that was taken off it."""
         pod = store.look(_POD, key.namespace, key.name)
         if pod is None or owner_uid(pod) in self._jobs:
@@ -299,6 +299,6 @@ def _unfinalize(pod: Document) -> PatchObject:
     )
 
 
-def _deletion(pod: Document) -> DeleteObject:
+def _deletion(pod: Document) -> DeleteIfSame:
     about = meta(pod)
-    return DeleteObject(resource=known.POD, namespace=about["namespace"], name=about["name"], uid=about["uid"])
+    return DeleteIfSame(resource=known.POD, namespace=about["namespace"], name=about["name"], uid=about["uid"])

@@ -15,7 +15,7 @@ from gatelift_sandbox.controllers.controller import (
     BindPod,
     Controller,
     CreateObject,
-    DeleteObject,
+    DeleteIfSame,
     FinalizeNamespace,
     PatchObject,
 )
@@ -26,7 +26,7 @@ from gatelift_sandbox.controllers.scheduling import Scheduler
 from gatelift_sandbox.embedded.builtin import CORE_EVENT
 from gatelift_sandbox.embedded.documents import Document, encode, meta
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.patching import MERGE_PATCH
 from gatelift_sandbox.embedded.pipeline import Pipeline
@@ -72,7 +72,7 @@ class ControllerLoop:
             for action in controller.decide(self._pipeline.store, key, self._wall()):
                 try:
                     await self._perform(user, action)
-                except ApiError as failure:
+                except RequestRefusedError as failure:
                     if _is_event(action):
                         continue
                     if failure.code not in _MOOT:
@@ -102,7 +102,7 @@ class ControllerLoop:
                     MERGE_PATCH,
                     action.subresource,
                 )
-            case DeleteObject():
+            case DeleteIfSame():
                 await self._pipeline.delete(
                     user, kinds.of(action.resource), action.namespace, action.name, _deletion(action)
                 )
@@ -134,7 +134,7 @@ def settle(store: Store, controllers: Sequence[Controller], now: float) -> int:
             for action in controller.decide(store, key, now):
                 try:
                     perform(store, action, now)
-                except ApiError as failure:
+                except RequestRefusedError as failure:
                     if _is_event(action):
                         continue
                     if failure.code not in _MOOT:
@@ -160,7 +160,7 @@ def perform(store: Store, action: Action, now: float) -> None:
                 now,
                 subresource=action.subresource,
             )
-        case DeleteObject():
+        case DeleteIfSame():
             store.delete(kinds.of(action.resource), action.namespace, action.name, _deletion(action), now)
         case BindPod():
             store.bind(kinds.of(known.POD), action.namespace, action.name, action.node, now, uid=action.uid)
@@ -184,7 +184,7 @@ def _held(action: PatchObject) -> Document:
     return {**action.patch, "metadata": {**meta(dict(action.patch)), **about}}
 
 
-def _deletion(action: DeleteObject) -> Deletion:
+def _deletion(action: DeleteIfSame) -> Deletion:
     return Deletion(uid=action.uid, grace_seconds=action.grace_seconds, propagation=action.propagation)
 
 

@@ -8,10 +8,10 @@ from gatelift_sandbox.controllers.controller import (
     Action,
     Controller,
     CreateObject,
-    DeleteObject,
+    DeleteIfSame,
     FinalizeNamespace,
-    Key,
     PatchObject,
+    WatchedKey,
 )
 from gatelift_sandbox.embedded.crds import storage_of
 from gatelift_sandbox.embedded.documents import meta
@@ -51,7 +51,7 @@ class Namespaces(Controller):
         elif change.removed and (stored.namespace in self._going or (storage, stored.name) in _FURNITURE):
             self.mark(_key(stored.namespace))
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Furnish or empty a namespace."""
         stored = store.find(_NAMESPACE, "", key.name)
         if stored is None:
@@ -79,15 +79,15 @@ class Namespaces(Controller):
                     continue
                 left += 1
                 if not stored.deleting:
-                    found.append(DeleteObject(resource=kind.resource, namespace=name, name=stored.name, uid=stored.uid))
+                    found.append(DeleteIfSame(resource=kind.resource, namespace=name, name=stored.name, uid=stored.uid))
         return found if left else [FinalizeNamespace(name=name)]
 
 
 _FURNITURE = frozenset({(_ACCOUNT, "default"), (_CONFIG_MAP, ROOT_CA)})
 
 
-def _key(name: str) -> Key:
-    return Key(storage=_NAMESPACE, namespace="", name=name)
+def _key(name: str) -> WatchedKey:
+    return WatchedKey(storage=_NAMESPACE, namespace="", name=name)
 
 
 class Definitions(Controller):
@@ -97,7 +97,7 @@ class Definitions(Controller):
 
     def __init__(self) -> None:
         super().__init__()
-        self._going: dict[StorageKey, Key] = {}
+        self._going: dict[StorageKey, WatchedKey] = {}
 
     def notice(self, storage: StorageKey, change: Change) -> None:
         """Follow definitions that go, and removals of their objects."""
@@ -106,12 +106,12 @@ class Definitions(Controller):
             if change.removed:
                 self._going.pop(where, None)
             elif change.after.deleting:
-                self._going[where] = Key(storage=_DEFINITION, namespace="", name=change.after.name)
+                self._going[where] = WatchedKey(storage=_DEFINITION, namespace="", name=change.after.name)
                 self.mark(self._going[where])
         elif change.removed and storage in self._going:
             self.mark(self._going[storage])
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Empty a definition, or let it go."""
         definition = store.look(key.storage, "", key.name)
         if definition is None or CLEANUP_FINALIZER not in (meta(definition).get("finalizers") or ()):
@@ -121,7 +121,7 @@ class Definitions(Controller):
         left = store.all(storage)
         if left and kind is not None:
             return [
-                DeleteObject(resource=kind.resource, namespace=each.namespace, name=each.name, uid=each.uid)
+                DeleteIfSame(resource=kind.resource, namespace=each.namespace, name=each.name, uid=each.uid)
                 for each in left
                 if not each.deleting
             ]

@@ -8,7 +8,7 @@ Failed. Its Job may wait for that before it makes another one. The real one look
 from __future__ import annotations
 
 from gatelift_kube.values import resources as known
-from gatelift_sandbox.controllers.controller import Action, Controller, DeleteObject, Key, PatchObject
+from gatelift_sandbox.controllers.controller import Action, Controller, DeleteIfSame, PatchObject, WatchedKey
 from gatelift_sandbox.controllers.job_pods import TRACKING_FINALIZER
 from gatelift_sandbox.embedded.documents import at, meta
 from gatelift_sandbox.embedded.kinds import StorageKey
@@ -27,7 +27,7 @@ class PodCollector(Controller):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stopping: dict[str, Key] = {}
+        self._stopping: dict[str, WatchedKey] = {}
 
     def notice(self, storage: StorageKey, change: Change) -> None:
         """Follow pods that are being deleted, and nodes that go."""
@@ -39,11 +39,11 @@ class PodCollector(Controller):
             if change.removed or not stored.deleting:
                 self._stopping.pop(stored.uid, None)
                 return
-            key = Key(storage=_POD, namespace=stored.namespace, name=stored.name)
+            key = WatchedKey(storage=_POD, namespace=stored.namespace, name=stored.name)
             self._stopping[stored.uid] = key
             self.mark(key)
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Say the end of a pod for which nobody else will."""
         pod = store.look(_POD, key.namespace, key.name)
         if pod is None or not meta(pod).get("deletionTimestamp") or at(pod, "status", "phase") in TERMINAL:
@@ -55,5 +55,5 @@ class PodCollector(Controller):
         which = {"resource": known.POD, "namespace": key.namespace, "name": key.name, "uid": meta(pod)["uid"]}
         return [
             PatchObject(**which, patch={"status": {"phase": "Failed"}}, subresource="status"),
-            DeleteObject(**which, grace_seconds=0),
+            DeleteIfSame(**which, grace_seconds=0),
         ]

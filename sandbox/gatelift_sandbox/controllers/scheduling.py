@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from gatelift_kube.values import resources as known
-from gatelift_sandbox.controllers.controller import Action, BindPod, Controller, Key, PatchObject, event
+from gatelift_sandbox.controllers.controller import Action, BindPod, Controller, PatchObject, WatchedKey, event
 from gatelift_sandbox.embedded.documents import Document, at, items, meta, timestamp
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.cluster import node_is_ready
@@ -42,7 +42,7 @@ class Scheduler(Controller):
         self._nodes: dict[str, Document] = {}
         self._placed: dict[str, _Placed] = {}
         self._used: dict[str, Counter[str]] = {}
-        self._waiting: dict[str, tuple[int, int, Key]] = {}
+        self._waiting: dict[str, tuple[int, int, WatchedKey]] = {}
 
     def notice(self, storage: StorageKey, change: Change) -> None:
         """Follow pods and nodes."""
@@ -70,7 +70,7 @@ class Scheduler(Controller):
         mine = (pod["spec"].get("schedulerName") or NAME) == NAME
         waits = mine and not node and not change.removed and not stored.deleting and phase not in TERMINAL
         if waits and not items(pod, "spec", "schedulingGates"):
-            key = Key(storage=_POD, namespace=stored.namespace, name=stored.name)
+            key = WatchedKey(storage=_POD, namespace=stored.namespace, name=stored.name)
             if stored.uid not in self._waiting:
                 self._waiting[stored.uid] = (-(at(pod, "spec", "priority") or 0), stored.version, key)
                 self.mark(key)
@@ -95,12 +95,12 @@ class Scheduler(Controller):
         for _, _, key in self._waiting.values():
             self.mark(key)
 
-    def ordered(self, keys: list[Key]) -> list[Key]:
+    def ordered(self, keys: list[WatchedKey]) -> list[WatchedKey]:
         """Highest priority first, then the oldest."""
         ranks = {key: (priority, version) for priority, version, key in self._waiting.values()}
         return sorted((key for key in keys if key in ranks), key=lambda key: ranks[key])
 
-    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+    def decide(self, store: Store, key: WatchedKey, now: float) -> list[Action]:
         """Bind a pod, or say why it cannot be bound."""
         stored = store.find(_POD, key.namespace, key.name)
         if stored is None or stored.uid not in self._waiting:

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from gatelift_kube.values import resources as known
 from gatelift_sandbox.embedded.documents import Document, items, meta
-from gatelift_sandbox.embedded.failures import ApiError, forbidden, not_found
-from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.failures import RequestRefusedError, forbidden, not_found
+from gatelift_sandbox.embedded.kinds import ServedKind
 
 TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 (a path)
 TOKEN_SECONDS = 3607
@@ -20,7 +20,7 @@ TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 UNDELETABLE = ("default", "kube-system", "kube-public")
 
 
-class Reader(Protocol):
+class AdmissionReader(Protocol):
     """What admission sees of the store."""
 
     def look(self, storage: tuple[str, str], namespace: str, name: str) -> Document | None:
@@ -36,7 +36,7 @@ class Reader(Protocol):
         ...
 
 
-def admit_create(store: Reader, kind: Kind, new: Document) -> None:
+def admit_create(store: AdmissionReader, kind: ServedKind, new: Document) -> None:
     """Change or refuse a new object; raises ApiError."""
     if kind.resource.namespaced:
         _namespace_lives(store, kind, new)
@@ -46,13 +46,13 @@ def admit_create(store: Reader, kind: Kind, new: Document) -> None:
         _tolerations(new)
 
 
-def admit_update(kind: Kind, new: Document, subresource: str) -> None:
+def admit_update(kind: ServedKind, new: Document, subresource: str) -> None:
     """Change a changed object as a new one; what was taken away may so come back."""
     if kind.storage == _POD and not subresource:
         _tolerations(new)
 
 
-def admit_delete(kind: Kind, name: str) -> None:
+def admit_delete(kind: ServedKind, name: str) -> None:
     """Refuse to delete the namespaces that every cluster has; raises ApiError."""
     if kind.storage == _NAMESPACE and name in UNDELETABLE:
         raise forbidden(kind.resource, name, "this namespace may not be deleted")
@@ -62,7 +62,7 @@ _POD = ("", "pods")
 _NAMESPACE = ("", "namespaces")
 
 
-def _namespace_lives(store: Reader, kind: Kind, new: Document) -> None:
+def _namespace_lives(store: AdmissionReader, kind: ServedKind, new: Document) -> None:
     name, namespace = meta(new).get("name", ""), meta(new)["namespace"]
     found = store.look(_NAMESPACE, "", namespace)
     if found is None:
@@ -77,7 +77,7 @@ def _namespace_lives(store: Reader, kind: Kind, new: Document) -> None:
         raise forbidden(kind.resource, name, text, [cause])
 
 
-def _service_account(store: Reader, kind: Kind, pod: Document) -> None:
+def _service_account(store: AdmissionReader, kind: ServedKind, pod: Document) -> None:
     spec, namespace = pod["spec"], meta(pod)["namespace"]
     name = spec.get("serviceAccountName") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = name
@@ -92,7 +92,7 @@ def _service_account(store: Reader, kind: Kind, pod: Document) -> None:
         _mount_token(store, spec)
 
 
-def _mount_token(store: Reader, spec: Document) -> None:
+def _mount_token(store: AdmissionReader, spec: Document) -> None:
     volumes = spec.get("volumes") or []
     known_volume = next((v["name"] for v in volumes if str(v.get("name", "")).startswith("kube-api-access-")), "")
     volume = known_volume or f"kube-api-access-{store.suffix()}"
@@ -119,7 +119,7 @@ def _token_sources() -> Document:
     }
 
 
-def _priority(store: Reader, kind: Kind, pod: Document) -> None:
+def _priority(store: AdmissionReader, kind: ServedKind, pod: Document) -> None:
     spec, storage = pod["spec"], ("scheduling.k8s.io", "priorityclasses")
     name = spec.get("priorityClassName")
     if name:
@@ -138,7 +138,9 @@ def _priority(store: Reader, kind: Kind, pod: Document) -> None:
             f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller"
             f" computed {value} from the given PriorityClass name"
         )
-        raise ApiError(403, "Forbidden", f'pods "{meta(pod).get("name", "")}" is forbidden: {text}', {"kind": "pods"})
+        raise RequestRefusedError(
+            403, "Forbidden", f'pods "{meta(pod).get("name", "")}" is forbidden: {text}', {"kind": "pods"}
+        )
     spec["priority"] = value
     policy = found.get("preemptionPolicy") if found is not None else None
     spec["preemptionPolicy"] = spec.get("preemptionPolicy") or policy or "PreemptLowerPriority"

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from gatelift_sandbox.embedded import tables
 from gatelift_sandbox.embedded.documents import Document, encode, meta
-from gatelift_sandbox.embedded.kinds import Kind
-from gatelift_sandbox.embedded.shelf import Page
+from gatelift_sandbox.embedded.kinds import ServedKind
+from gatelift_sandbox.embedded.shelf import ShelfPage
 from gatelift_sandbox.embedded.watches import Stored, WatchEvent
 
 JSON = "application/json"
@@ -52,7 +52,7 @@ def form_of(accept: str, include: str) -> Form:
     return Form()
 
 
-def object_body(kind: Kind, stored: Stored, form: Form, now: float) -> bytes:
+def object_body(kind: ServedKind, stored: Stored, form: Form, now: float) -> bytes:
     """Return the body of one object."""
     if not form.name:
         return _raw(kind, stored)
@@ -63,7 +63,7 @@ def object_body(kind: Kind, stored: Stored, form: Form, now: float) -> bytes:
     return encode(tables.table(kind, [_row(kind, stored, form, now)], about))
 
 
-def list_body(kind: Kind, page: Page, form: Form, now: float) -> bytes:
+def list_body(kind: ServedKind, page: ShelfPage, form: Form, now: float) -> bytes:
     """Return the body of a list."""
     about: Document = {"resourceVersion": str(page.version)}
     if page.next:
@@ -80,7 +80,7 @@ def list_body(kind: Kind, page: Page, form: Form, now: float) -> bytes:
     return encode(head)[:-1] + b',"items":[' + b",".join(_raw(kind, stored) for stored in page.items) + b"]}"
 
 
-def event_line(kind: Kind, event: WatchEvent, form: Form, now: float, *, headers: bool) -> bytes:
+def event_line(kind: ServedKind, event: WatchEvent, form: Form, now: float, *, headers: bool) -> bytes:
     """Return one line of a watch. `headers`: whether a Table says its columns (the first one does)."""
     shown: bytes
     if not form.name:
@@ -93,7 +93,7 @@ def event_line(kind: Kind, event: WatchEvent, form: Form, now: float, *, headers
     return b'{"type":"' + event.happened.value.encode() + b'","object":' + shown + b"}\n"
 
 
-def bookmark_line(kind: Kind, version: int, form: Form, *, initial_end: bool = False) -> bytes:
+def bookmark_line(kind: ServedKind, version: int, form: Form, *, initial_end: bool = False) -> bytes:
     """Return a bookmark: everything up to `version` has been said. `initial_end` closes the initial objects."""
     about: Document = {"resourceVersion": str(version), "creationTimestamp": None}
     if initial_end:
@@ -107,9 +107,9 @@ def bookmark_line(kind: Kind, version: int, form: Form, *, initial_end: bool = F
     return encode({"type": "BOOKMARK", "object": shown}) + b"\n"
 
 
-def _row(kind: Kind, stored: Stored, form: Form, now: float) -> Document:
+def _row(kind: ServedKind, stored: Stored, form: Form, now: float) -> Document:
     return tables.row(kind, kind.served(stored.document()), now, form.include)
 
 
-def _raw(kind: Kind, stored: Stored) -> bytes:
+def _raw(kind: ServedKind, stored: Stored) -> bytes:
     return encode(kind.served(stored.document())) if kind.converts else stored.raw

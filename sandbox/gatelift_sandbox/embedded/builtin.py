@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gatelift_kube.values import resources as known
 from gatelift_kube.values.resources import Resource
-from gatelift_sandbox.embedded.kinds import Kind, kind
+from gatelift_sandbox.embedded.kinds import ServedKind, kind
 from gatelift_sandbox.embedded.rules import cluster
 from gatelift_sandbox.embedded.rules.custom import DefinitionRules
 from gatelift_sandbox.embedded.rules.jobs import JobRules
@@ -34,7 +34,7 @@ POLICY_BINDINGS = Resource(
 )
 
 
-def kinds() -> list[Kind]:
+def kinds() -> list[ServedKind]:
     """Return all built-in kinds. Where a group serves several, the order is that of discovery."""
     core_events = kind(CORE_EVENT, cluster.EventRules(), short=("ev",))
     new_events = replace(

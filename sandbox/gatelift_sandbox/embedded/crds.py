@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from gatelift_kube.values.resources import Resource
 from gatelift_sandbox.embedded.documents import Document, at, items
-from gatelift_sandbox.embedded.kinds import ALL_VERBS, Column, Kind
+from gatelift_sandbox.embedded.kinds import ALL_VERBS, Column, ServedKind
 from gatelift_sandbox.embedded.rules.custom import CustomRules
 from gatelift_sandbox.embedded.schema import Schema
 
 AGE = Column(name="Age", json_path=".metadata.creationTimestamp", type="date")
 
 
-def kinds_of(definition: Document) -> list[Kind]:
+def kinds_of(definition: Document) -> list[ServedKind]:
     """Return the kinds of all served versions of a valid definition, the storage version first."""
     spec = definition["spec"]
     versions = [version for version in items(spec, "versions") if version.get("served")]
@@ -30,7 +30,7 @@ def storage_of(definition: Document) -> tuple[str, str]:
     return definition["spec"]["group"], definition["spec"]["names"]["plural"]
 
 
-def _kind(spec: Document, version: Document, storage: str) -> Kind:
+def _kind(spec: Document, version: Document, storage: str) -> ServedKind:
     names, source = spec["names"], at(version, "schema", "openAPIV3Schema") or {}
     resource = Resource(
         spec["group"], version["name"], names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced"
@@ -43,7 +43,7 @@ def _kind(spec: Document, version: Document, storage: str) -> Kind:
         selectable=tuple(field["jsonPath"] for field in items(version, "selectableFields")),
     )
     deprecated = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
-    return Kind(
+    return ServedKind(
         resource=resource,
         storage=(spec["group"], names["plural"]),
         storage_api_version=storage,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gatelift_sandbox.embedded.documents import Document
 from gatelift_sandbox.embedded.failures import no_such_path
-from gatelift_sandbox.embedded.kinds import Kind, KindTable
+from gatelift_sandbox.embedded.kinds import KindTable, ServedKind
 from gatelift_sandbox.embedded.reviews import REVIEWS
 
 GIT_VERSION = "v1.36.3-embedded"
@@ -29,9 +29,9 @@ _SUBRESOURCE_KINDS = {
 }
 
 
-def _groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
+def _groups(kinds: KindTable) -> dict[str, dict[str, list[ServedKind]]]:
     """Return group → version → kinds, in the order in which they are served; review groups are there too."""
-    found: dict[str, dict[str, list[Kind]]] = {}
+    found: dict[str, dict[str, list[ServedKind]]] = {}
     for each in kinds:
         found.setdefault(each.resource.group, {}).setdefault(each.resource.version, []).append(each)
     for review in REVIEWS:
@@ -67,13 +67,13 @@ def aggregated(kinds: KindTable, *, core: bool, version: str) -> Document:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": groups}
 
 
-def _gvk(kind: Kind, subresource: str = "") -> Document:
+def _gvk(kind: ServedKind, subresource: str = "") -> Document:
     resource = kind.resource
     group, version, name = _SUBRESOURCE_KINDS.get(subresource, (resource.group, resource.version, resource.kind))
     return {"group": group, "version": version, "kind": name}
 
 
-def _discovered(kind: Kind) -> Document:
+def _discovered(kind: ServedKind) -> Document:
     found: Document = {
         "resource": kind.resource.plural,
         "responseKind": _gvk(kind),
@@ -131,7 +131,7 @@ def group(kinds: KindTable, name: str) -> Document:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
 
 
-def _group(name: str, versions: dict[str, list[Kind]]) -> Document:
+def _group(name: str, versions: dict[str, list[ServedKind]]) -> Document:
     ordered = [
         {"groupVersion": f"{name}/{version}", "version": version} for version in sorted(versions, key=_version_order)
     ]
@@ -159,7 +159,7 @@ def resource_list(kinds: KindTable, name: str, version: str) -> Document:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
 
 
-def _listed(kind: Kind) -> list[Document]:
+def _listed(kind: ServedKind) -> list[Document]:
     own: Document = {
         "name": kind.resource.plural,
         "singularName": kind.singular,

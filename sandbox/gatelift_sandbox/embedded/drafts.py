@@ -11,8 +11,8 @@ from typing import Any
 from gatelift_sandbox.embedded import names
 from gatelift_sandbox.embedded.documents import Document, decode, encode, meta
 from gatelift_sandbox.embedded.failures import (
-    ApiError,
-    FieldError,
+    BrokenRule,
+    RequestRefusedError,
     bad_request,
     conflict,
     forbidden_field,
@@ -21,7 +21,7 @@ from gatelift_sandbox.embedded.failures import (
     required,
     wrong,
 )
-from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.kinds import ServedKind
 from gatelift_sandbox.embedded.watches import Stored
 
 OBJECT_BYTES_MAX = 3 * 1024 * 1024
@@ -34,7 +34,7 @@ _SERVERS_OWN = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSe
 class Draft:
     """A create (`old` is None) or an update of an object or of one of its subresources."""
 
-    kind: Kind
+    kind: ServedKind
     namespace: str
     name: str
     new: Document
@@ -65,7 +65,7 @@ class Deleted:
     gone: bool
 
 
-def checked_new(kind: Kind, namespace: str, name: str, new: Any) -> Document:
+def checked_new(kind: ServedKind, namespace: str, name: str, new: Any) -> Document:
     """Return the document of a request if it is an object of this kind that fits the path; ApiError if not."""
     if not isinstance(new, dict):
         raise bad_request("the request body is not a JSON object")
@@ -99,7 +99,7 @@ def checked_new(kind: Kind, namespace: str, name: str, new: Any) -> Document:
     return new
 
 
-def check_create(kind: Kind, new: Document) -> None:
+def check_create(kind: ServedKind, new: Document) -> None:
     """Raise ApiError where the name or any field of a new object breaks a rule."""
     about, found = meta(new), []
     if not about.get("name"):
@@ -112,7 +112,7 @@ def check_create(kind: Kind, new: Document) -> None:
         raise invalid(kind.resource, about.get("name", ""), found)
 
 
-def check_versions(kind: Kind, new: Document, old: Stored, *, patch: bool) -> bool:
+def check_versions(kind: ServedKind, new: Document, old: Stored, *, patch: bool) -> bool:
     """Hold UID and resourceVersion in `new` against the stored ones; return whether it may be tried again.
 
     ApiError 409; for another UID in a patch 422, since the real server finds it when it compares the results.
@@ -159,7 +159,7 @@ def settle_update(draft: Draft) -> Document:
     return new
 
 
-def _metadata_change_errors(new: Document, old: Document) -> list[FieldError]:
+def _metadata_change_errors(new: Document, old: Document) -> list[BrokenRule]:
     about, was = meta(new), meta(old)
     found = names.metadata_errors(new) if about != was else []
     if was.get("deletionTimestamp"):
@@ -171,7 +171,7 @@ def _metadata_change_errors(new: Document, old: Document) -> list[FieldError]:
     return found
 
 
-def check_preconditions(kind: Kind, stored: Stored, deletion: Deletion) -> None:
+def check_preconditions(kind: ServedKind, stored: Stored, deletion: Deletion) -> None:
     """Raise ApiError 409 where a delete asks for another object or another version than the stored one."""
     if deletion.uid is not None and deletion.uid != stored.uid:
         text = (
@@ -192,14 +192,16 @@ def sized(document: Document) -> bytes:
     raw = encode(document)
     if len(raw) > OBJECT_BYTES_MAX:
         text = f"Request entity too large: limit is {OBJECT_BYTES_MAX}"
-        raise ApiError(413, "RequestEntityTooLarge", text)
+        raise RequestRefusedError(413, "RequestEntityTooLarge", text)
     return raw
 
 
 def parsed(body: bytes, what: str = "body") -> Any:
     """Return the JSON value of a request; ApiError 400 or 413."""
     if len(body) > OBJECT_BYTES_MAX:
-        raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {OBJECT_BYTES_MAX}")
+        raise RequestRefusedError(
+            413, "RequestEntityTooLarge", f"Request entity too large: limit is {OBJECT_BYTES_MAX}"
+        )
     try:
         return decode(body)
     except ValueError as failure:

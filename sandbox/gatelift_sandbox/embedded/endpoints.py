@@ -12,19 +12,19 @@ from gatelift_sandbox.embedded.answers import Answer, Form
 from gatelift_sandbox.embedded.documents import Document, at, encode
 from gatelift_sandbox.embedded.drafts import Deletion, Draft, parsed
 from gatelift_sandbox.embedded.failures import (
-    ApiError,
+    RequestRefusedError,
     bad_request,
     method_not_allowed,
     no_such_path,
     unsupported_media_type,
 )
 from gatelift_sandbox.embedded.identity import Tokens
-from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.kinds import ServedKind
 from gatelift_sandbox.embedded.pipeline import Pipeline
 from gatelift_sandbox.embedded.rbac import User
 from gatelift_sandbox.embedded.requests import RequestInfo, flag, number, version_of
 from gatelift_sandbox.embedded.reviews import REVIEWS
-from gatelift_sandbox.embedded.selection import Selection, parse_fields, parse_labels
+from gatelift_sandbox.embedded.selection import ListSelection, parse_fields, parse_labels
 from gatelift_sandbox.embedded.store import patcher
 from gatelift_sandbox.embedded.watches import Stored
 
@@ -56,7 +56,7 @@ class Call:
         """Return whether nothing shall be kept."""
         return self.query.get("dryRun") == "All"
 
-    def selection(self, kind: Kind) -> Selection:
+    def selection(self, kind: ServedKind) -> ListSelection:
         """Return what a list, watch or deletion of a collection selects; ApiError 400."""
         fields = parse_fields(self.query.get("fieldSelector", ""))
         for requirement in fields:
@@ -65,7 +65,7 @@ class Call:
         if self.info.name:
             fields += parse_fields(f"metadata.name={self.info.name}")
         labels = parse_labels(self.query.get("labelSelector", ""))
-        return Selection(namespace=self.info.namespace, labels=labels, fields=fields)
+        return ListSelection(namespace=self.info.namespace, labels=labels, fields=fields)
 
 
 class Endpoints:
@@ -96,7 +96,7 @@ class Endpoints:
             return _warned(answer, [kind.warning])
         return answer
 
-    async def _serve(self, call: Call, kind: Kind) -> Answer:
+    async def _serve(self, call: Call, kind: ServedKind) -> Answer:
         match call.info.verb, call.info.subresource:
             case "get", _:
                 return self._get(call, kind)
@@ -119,14 +119,14 @@ class Endpoints:
             case _:
                 raise method_not_allowed()
 
-    def _get(self, call: Call, kind: Kind) -> Answer:
+    def _get(self, call: Call, kind: ServedKind) -> Answer:
         stored = self._store.get(kind, _namespace(call, kind), call.info.name)
         return self._object(call, kind, stored)
 
-    def _object(self, call: Call, kind: Kind, stored: Stored, code: int = 200) -> Answer:
+    def _object(self, call: Call, kind: ServedKind, stored: Stored, code: int = 200) -> Answer:
         return Answer(body=answers.object_body(kind, stored, call.form, self._pipeline.wall()), code=code)
 
-    def _list(self, call: Call, kind: Kind) -> Answer:
+    def _list(self, call: Call, kind: ServedKind) -> Answer:
         page = self._store.list(
             kind,
             call.selection(kind),
@@ -136,14 +136,14 @@ class Endpoints:
         )
         return Answer(body=answers.list_body(kind, page, call.form, self._pipeline.wall()))
 
-    async def _create(self, call: Call, kind: Kind) -> Answer:
+    async def _create(self, call: Call, kind: ServedKind) -> Answer:
         new = _document(call)
         stored, draft, warnings = await self._pipeline.create(
             call.user, kind, _namespace(call, kind), new, dry_run=_checked(call), strict=_strict(call)
         )
         return _warned(self._object(call, kind, stored, 201), warnings + _dropped(call, draft))
 
-    async def _update(self, call: Call, kind: Kind) -> Answer:
+    async def _update(self, call: Call, kind: ServedKind) -> Answer:
         new = _document(call)
         stored, draft, warnings = await self._pipeline.update(
             call.user,
@@ -158,7 +158,7 @@ class Endpoints:
         code = 201 if draft.old is None else 200
         return _warned(self._object(call, kind, stored, code), warnings + _dropped(call, draft))
 
-    async def _patch(self, call: Call, kind: Kind) -> Answer:
+    async def _patch(self, call: Call, kind: ServedKind) -> Answer:
         stored, draft, warnings = await self._pipeline.update(
             call.user,
             kind,
@@ -172,7 +172,7 @@ class Endpoints:
         )
         return _warned(self._object(call, kind, stored), warnings + _dropped(call, draft))
 
-    async def _delete(self, call: Call, kind: Kind) -> Answer:
+    async def _delete(self, call: Call, kind: ServedKind) -> Answer:
         namespace, name = _namespace(call, kind), call.info.name
         deletion, dry_run = _deletion(call)
         told = [ORPHANS] if deletion.propagation is None and kind.rules.propagation == "Orphan" else []
@@ -187,18 +187,18 @@ class Endpoints:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return _warned(Answer(body=encode(status)), warnings)
 
-    async def _delete_collection(self, call: Call, kind: Kind) -> Answer:
+    async def _delete_collection(self, call: Call, kind: ServedKind) -> Answer:
         deletion, dry_run = _deletion(call)
         page = self._store.list(kind, call.selection(kind))
         for stored in page.items:
             try:
                 await self._pipeline.delete(call.user, kind, stored.namespace, stored.name, deletion, dry_run=dry_run)
-            except ApiError as failure:
+            except RequestRefusedError as failure:
                 if failure.code != 404:  # somebody else was faster
                     raise
         return Answer(body=answers.list_body(kind, page, call.form, self._pipeline.wall()))
 
-    def _bind(self, call: Call, kind: Kind) -> Answer:
+    def _bind(self, call: Call, kind: ServedKind) -> Answer:
         binding = _document(call)
         node, uid = at(binding, "target", "name"), at(binding, "metadata", "uid")
         if not isinstance(node, str) or not node:
@@ -216,7 +216,7 @@ class Endpoints:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Answer(body=encode(status), code=201)
 
-    def _token(self, call: Call, kind: Kind) -> Answer:
+    def _token(self, call: Call, kind: ServedKind) -> Answer:
         account = self._store.get(kind, call.info.namespace, call.info.name)
         request = _document(call)
         signed = self._tokens.sign(account.namespace, account.name, account.uid, self._pipeline.wall(), request)
@@ -249,7 +249,7 @@ class Endpoints:
         return Answer(body=encode(request), code=201)
 
 
-def _namespace(call: Call, kind: Kind) -> str:
+def _namespace(call: Call, kind: ServedKind) -> str:
     return call.info.namespace if kind.resource.namespaced else ""
 
 

@@ -18,13 +18,13 @@ from gatelift_sandbox.embedded.audit import AuditLog
 from gatelift_sandbox.embedded.documents import encode
 from gatelift_sandbox.embedded.drafts import OBJECT_BYTES_MAX
 from gatelift_sandbox.embedded.endpoints import Call, Endpoints
-from gatelift_sandbox.embedded.failures import ApiError, bad_request, no_such_path
+from gatelift_sandbox.embedded.failures import RequestRefusedError, bad_request, no_such_path
 from gatelift_sandbox.embedded.identity import Tokens
 from gatelift_sandbox.embedded.pipeline import Pipeline
 from gatelift_sandbox.embedded.rbac import MASTERS, User
 from gatelift_sandbox.embedded.requests import RequestInfo, flag, number, parse, version_of
 from gatelift_sandbox.embedded.watches import WatchEvent
-from gatelift_sandbox.faults import REASONS, Fault, FaultAction, FaultPlan
+from gatelift_sandbox.faults import REASONS, FaultAction, FaultPlan, PlannedFault
 
 WATCH_SECONDS_MAX = 3600
 WATCH_SECONDS = 1800
@@ -37,7 +37,7 @@ CLOSING_TURNS = 3
 KEEPALIVE_SECONDS = 180.0
 """Idle connections live longer than the keep-alive of clients, so that it is the client that closes them."""
 FAULTS_PATH = "/sandbox/faults"
-_ADDED = msgspec.json.Decoder(Fault)
+_ADDED = msgspec.json.Decoder(PlannedFault)
 
 
 class HttpServer:
@@ -89,7 +89,7 @@ class HttpServer:
         try:
             user = self._user(request)
             info = parse(request.method, request.path, request.query)
-        except ApiError as failure:
+        except RequestRefusedError as failure:
             return _response(_refused(failure))
         lost = False
         try:
@@ -101,7 +101,7 @@ class HttpServer:
                 return await self._watch(request, user, info)
             answer = await self._answer(request, user, info)
             lost = fault is not None and fault.action is FaultAction.LOSE_ANSWER
-        except ApiError as failure:
+        except RequestRefusedError as failure:
             answer = _refused(failure)
         self._audit.write(user, info, request.headers.get("User-Agent", ""), answer.code, received)
         if lost:
@@ -110,7 +110,7 @@ class HttpServer:
 
     def _authorize(self, user: User, info: RequestInfo) -> None:
         if info.path not in _PUBLIC and not rbac.allowed(self._store, user, info):
-            raise ApiError(403, "Forbidden", _forbidden(user, info), _forbidden_details(info))
+            raise RequestRefusedError(403, "Forbidden", _forbidden(user, info), _forbidden_details(info))
 
     def _user(self, request: web.BaseRequest) -> User:
         found = identity.of_certificate(request.get_extra_info("peercert"))
@@ -121,14 +121,14 @@ class HttpServer:
             return identity.anonymous()
         user = self._tokens.user(token, self._store, self._pipeline.wall()) if scheme == "Bearer" else None
         if user is None:
-            raise ApiError(401, "Unauthorized", "Unauthorized")
+            raise RequestRefusedError(401, "Unauthorized", "Unauthorized")
         return user
 
-    async def _hurt(self, request: web.BaseRequest, fault: Fault) -> None:
+    async def _hurt(self, request: web.BaseRequest, fault: PlannedFault) -> None:
         match fault.action:
             case FaultAction.REFUSE:
                 reason = fault.reason or REASONS[fault.code]
-                raise ApiError(fault.code, reason, fault.message, retry_after=fault.retry_after)
+                raise RequestRefusedError(fault.code, reason, fault.message, retry_after=fault.retry_after)
             case FaultAction.DELAY:
                 await asyncio.sleep(fault.seconds)
             case FaultAction.CUT:
@@ -193,7 +193,7 @@ class HttpServer:
     async def _faults(self, request: web.BaseRequest, user: User) -> Answer:
         """GET shows what waits, POST asks for one, DELETE clears. Also: POST `?drop=watches` or `?drop=history`."""
         if MASTERS not in user.groups:
-            raise ApiError(403, "Forbidden", "faults are for cluster administrators")
+            raise RequestRefusedError(403, "Forbidden", "faults are for cluster administrators")
         if request.method == "DELETE":
             self.faults.clear()
         elif request.method == "POST" and "drop" in request.query:
@@ -231,7 +231,7 @@ class HttpServer:
         lines = WatchLines(self._pipeline, call)
         try:
             lines.begin()
-        except ApiError as failure:
+        except RequestRefusedError as failure:
             if failure.code != 410:
                 raise
             await stream.prepare(request)
@@ -345,7 +345,7 @@ def _cut(request: web.BaseRequest) -> None:
     raise ConnectionResetError("cut by a fault of the sandbox")
 
 
-def _refused(failure: ApiError) -> Answer:
+def _refused(failure: RequestRefusedError) -> Answer:
     headers = {"Retry-After": str(failure.retry_after)} if failure.retry_after else {}
     return Answer(body=encode(failure.status()), code=failure.code, headers=headers)
 

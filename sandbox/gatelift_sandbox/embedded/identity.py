@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from gatelift_sandbox.embedded.documents import Document, at, decode, encode
-from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_sandbox.embedded.rbac import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, Reader, User, account
+from gatelift_sandbox.embedded.failures import RequestRefusedError
+from gatelift_sandbox.embedded.rbac import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, RbacReader, User, account
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 AUDIENCES = [ISSUER]
@@ -58,7 +58,7 @@ class Tokens:
         asked = at(request, "spec", "expirationSeconds") or TOKEN_SECONDS
         if not isinstance(asked, int) or not TOKEN_SECONDS_MIN <= asked <= TOKEN_SECONDS_MAX:
             text = f"may not specify a duration shorter than {TOKEN_SECONDS_MIN} seconds"
-            raise ApiError(422, "Invalid", f"spec.expirationSeconds: Invalid value: {asked}: {text}")
+            raise RequestRefusedError(422, "Invalid", f"spec.expirationSeconds: Invalid value: {asked}: {text}")
         audiences = at(request, "spec", "audiences") or AUDIENCES
         expires = int(now) + asked
         claims = {
@@ -73,7 +73,7 @@ class Tokens:
         body = f"{_part(encode(_HEADER))}.{_part(encode(claims))}"
         return {"token": f"{body}.{_part(self._signature(body))}", "expires": expires, "audiences": audiences}
 
-    def user(self, token: str, store: Reader, now: float) -> User | None:
+    def user(self, token: str, store: RbacReader, now: float) -> User | None:
         """Return the ServiceAccount of a token; None where it is not ours, expired, or its account is gone."""
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(_part(self._signature(body)), signature):

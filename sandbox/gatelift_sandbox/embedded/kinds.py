@@ -1,6 +1,6 @@
 """What is served: each kind with its names, subresources, columns and rules, and the table of all. Pure.
 
-One `Kind` is one way to see objects: a group, a version and a plural. Several of them may share a `storage`: the
+One `ServedKind` is one way to see objects: a group, a version and a plural. Several of them may share a `storage`: the
 versions of a CustomResourceDefinition, and the two groups that serve events.
 """
 
@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kind:
+class ServedKind:
     """One served view of the objects under `storage`."""
 
     resource: Resource
@@ -86,9 +86,9 @@ def kind(
     subresources: Iterable[str] = (),
     columns: tuple[Column, ...] = (),
     categories: tuple[str, ...] = (),
-) -> Kind:
+) -> ServedKind:
     """Return a built-in kind."""
-    return Kind(
+    return ServedKind(
         resource=resource,
         storage=(resource.group, resource.plural),
         storage_api_version=resource.api_version,
@@ -106,16 +106,16 @@ def kind(
 class KindTable:
     """All kinds served, by (group, version, plural). Changes when CustomResourceDefinitions do."""
 
-    def __init__(self, kinds: Iterable[Kind]) -> None:
-        self._kinds: dict[tuple[str, str, str], Kind] = {}
+    def __init__(self, kinds: Iterable[ServedKind]) -> None:
+        self._kinds: dict[tuple[str, str, str], ServedKind] = {}
         self.revision = 0
         for each in kinds:
             self.add(each)
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[ServedKind]:
         return iter(self._kinds.values())
 
-    def add(self, added: Kind) -> None:
+    def add(self, added: ServedKind) -> None:
         """Serve a kind, instead of the one of the same group, version and plural."""
         self._kinds[added.resource.group, added.resource.version, added.resource.plural] = added
         self.revision += 1
@@ -125,18 +125,18 @@ class KindTable:
         self._kinds = {key: each for key, each in self._kinds.items() if each.storage != storage}
         self.revision += 1
 
-    def find(self, group: str, version: str, plural: str) -> Kind:
+    def find(self, group: str, version: str, plural: str) -> ServedKind:
         """Return the kind at a path; ApiError 404 where nothing is served."""
         found = self._kinds.get((group, version, plural))
         if found is None:
             raise no_such_path()
         return found
 
-    def of(self, resource: Resource) -> Kind:
+    def of(self, resource: Resource) -> ServedKind:
         """Return the kind of a resource; ApiError 404 where it is not served."""
         return self.find(resource.group, resource.version, resource.plural)
 
-    def by_name(self, api_version: str, name: str) -> Kind | None:
+    def by_name(self, api_version: str, name: str) -> ServedKind | None:
         """Return the kind that an owner reference or a manifest names (`batch/v1`, `Job`)."""
         group, _, version = api_version.rpartition("/")
         return next(
@@ -148,9 +148,9 @@ class KindTable:
             None,
         )
 
-    def storages(self) -> dict[StorageKey, Kind]:
+    def storages(self) -> dict[StorageKey, ServedKind]:
         """Return one kind for each storage: the one in whose version objects are stored, where that is served."""
-        found: dict[StorageKey, Kind] = {}
+        found: dict[StorageKey, ServedKind] = {}
         for each in self._kinds.values():
             if each.storage not in found or not each.converts:
                 found[each.storage] = each

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gatelift_sandbox.embedded.documents import Document, meta
-from gatelift_sandbox.embedded.failures import FieldError, required, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, required, wrong
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_RE = re.compile(_LABEL)
@@ -83,7 +83,7 @@ def label_value(value: str) -> str:
     return "" if not value or _QUALIFIED_RE.fullmatch(value) else VALUE_TEXT
 
 
-def label_errors(labels: Any, field: str) -> list[FieldError]:
+def label_errors(labels: Any, field: str) -> list[BrokenRule]:
     """Check labels (as of metadata or of a nodeSelector)."""
     found = []
     for key, value in (labels or {}).items():
@@ -94,7 +94,7 @@ def label_errors(labels: Any, field: str) -> list[FieldError]:
     return found
 
 
-def metadata_errors(document: Document, field: str = "metadata") -> list[FieldError]:
+def metadata_errors(document: Document, field: str = "metadata") -> list[BrokenRule]:
     """Check labels, annotations, finalizers and owner references."""
     about = meta(document)
     found = label_errors(about.get("labels"), f"{field}.labels")
@@ -105,14 +105,14 @@ def metadata_errors(document: Document, field: str = "metadata") -> list[FieldEr
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > ANNOTATIONS_BYTES_MAX:
         rule = f"may not be more than {ANNOTATIONS_BYTES_MAX} bytes"
-        found.append(FieldError(f"{field}.annotations", "Too long", rule))
+        found.append(BrokenRule(f"{field}.annotations", "Too long", rule))
     for finalizer in about.get("finalizers") or ():
         if text := qualified_name(finalizer):
             found.append(wrong(f"{field}.finalizers", finalizer, text))
     return found + _owner_errors(about, field)
 
 
-def _owner_errors(about: Document, field: str) -> list[FieldError]:
+def _owner_errors(about: Document, field: str) -> list[BrokenRule]:
     found, controllers = [], []
     for index, owner in enumerate(about.get("ownerReferences") or ()):
         at = f"{field}.ownerReferences[{index}]"

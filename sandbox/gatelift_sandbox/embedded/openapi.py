@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from gatelift_sandbox.embedded.discovery import GIT_VERSION
 from gatelift_sandbox.embedded.documents import Document
 from gatelift_sandbox.embedded.failures import no_such_path
-from gatelift_sandbox.embedded.kinds import Kind, KindTable
+from gatelift_sandbox.embedded.kinds import KindTable, ServedKind
 from gatelift_sandbox.embedded.patching import JSON_PATCH, MERGE_PATCH
 
 _ANY: Document = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -24,7 +24,7 @@ def index(kinds: KindTable) -> Document:
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path in paths}}
 
 
-def _place(kind: Kind) -> str:
+def _place(kind: ServedKind) -> str:
     resource = kind.resource
     return f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
 
@@ -42,12 +42,12 @@ def document(kinds: KindTable, place: str) -> Document:
     }
 
 
-def _gvk(kind: Kind) -> Document:
+def _gvk(kind: ServedKind) -> Document:
     resource = kind.resource
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _schema_name(kind: Kind) -> str:
+def _schema_name(kind: ServedKind) -> str:
     parts = [
         *reversed((kind.resource.group or "core.api.k8s.io").split(".")),
         kind.resource.version,
@@ -56,7 +56,7 @@ def _schema_name(kind: Kind) -> str:
     return ".".join(parts)
 
 
-def _schema(kind: Kind) -> Document:
+def _schema(kind: ServedKind) -> Document:
     known = kind.openapi or {"type": "object", "description": f"{kind.resource.kind} of the embedded API server."}
     properties: Document = {
         "apiVersion": {"type": "string", "description": "Group and version of this object."},
@@ -69,7 +69,7 @@ def _schema(kind: Kind) -> Document:
     return {**known, "properties": properties | rest, "x-kubernetes-group-version-kind": [_gvk(kind)]}
 
 
-def _paths(kind: Kind) -> list[tuple[str, Document]]:
+def _paths(kind: ServedKind) -> list[tuple[str, Document]]:
     parameters = [
         {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
         for name in ("dryRun", "fieldManager", "fieldValidation", "force")

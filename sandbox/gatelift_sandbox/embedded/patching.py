@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_sandbox.embedded.documents import Document, copied
-from gatelift_sandbox.embedded.failures import ApiError, bad_request, unprocessable
+from gatelift_sandbox.embedded.failures import RequestRefusedError, bad_request, unprocessable
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -64,7 +64,7 @@ def json_patch(target: Document, operations: Any) -> Document:
         raise bad_request("error decoding patch: a JSON patch is a list of operations")
     if len(operations) > JSON_PATCH_OPERATIONS_MAX:
         text = f"The allowed maximum operations in a JSON patch is {JSON_PATCH_OPERATIONS_MAX}, got {len(operations)}"
-        raise ApiError(413, "RequestEntityTooLarge", text)
+        raise RequestRefusedError(413, "RequestEntityTooLarge", text)
     root: Document = {"": target}  # so that the document itself has a parent
     for operation in operations:
         _operate(root, operation)
@@ -157,7 +157,7 @@ def _remove(root: Document, path: str) -> None:
 def _test(root: Document, path: str, value: Any) -> None:
     try:
         found = _lookup(root, path, "test")
-    except ApiError:
+    except RequestRefusedError:
         if value is None:
             return  # RFC 6902 would refuse; the library of the real API server takes a missing value for null
         raise unprocessable(f"testing path {path} value failed: test failed") from None

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from gatelift_kube.process.clock import Clock
 from gatelift_sandbox.embedded.documents import Document
 from gatelift_sandbox.embedded.drafts import Deleted, Deletion, Draft
-from gatelift_sandbox.embedded.failures import ApiError, bad_request
-from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.failures import RequestRefusedError, bad_request
+from gatelift_sandbox.embedded.kinds import ServedKind
 from gatelift_sandbox.embedded.rbac import User
 from gatelift_sandbox.embedded.store import Store, patcher
 from gatelift_sandbox.embedded.watches import Stored
@@ -25,7 +25,7 @@ class Reviewer(Protocol):
         """Change the draft or refuse it (ApiError); return warnings."""
         ...
 
-    async def review_delete(self, kind: Kind, stored: Stored, user: User, *, dry_run: bool) -> list[str]:
+    async def review_delete(self, kind: ServedKind, stored: Stored, user: User, *, dry_run: bool) -> list[str]:
         """Refuse a delete (ApiError) or not; return warnings."""
         ...
 
@@ -39,7 +39,7 @@ class Pipeline:
         self._reviewer = reviewer
 
     async def create(
-        self, user: User, kind: Kind, namespace: str, new: Any, *, dry_run: bool = False, strict: bool = False
+        self, user: User, kind: ServedKind, namespace: str, new: Any, *, dry_run: bool = False, strict: bool = False
     ) -> tuple[Stored, Draft, list[str]]:
         """Create an object; return it, its draft, and warnings. `strict` refuses unknown fields."""
         draft = self.store.draft_create(kind, namespace, new)
@@ -50,7 +50,7 @@ class Pipeline:
     async def update(
         self,
         user: User,
-        kind: Kind,
+        kind: ServedKind,
         namespace: str,
         name: str,
         change: Callable[[Document], Any],
@@ -68,21 +68,28 @@ class Pipeline:
             warnings = await self._reviewer.review(draft, user, dry_run=dry_run)
             try:
                 return self.store.commit(draft, self.wall(), dry_run=dry_run), draft, warnings
-            except ApiError as failure:
+            except RequestRefusedError as failure:
                 overtaken = failure.code == 409 and draft.unconditional
                 if not overtaken or attempt == OVERTAKEN_RETRIES_MAX:
                     raise
                 attempt += 1
 
     async def patch(
-        self, user: User, kind: Kind, namespace: str, name: str, body: bytes, media_type: str, subresource: str = ""
+        self,
+        user: User,
+        kind: ServedKind,
+        namespace: str,
+        name: str,
+        body: bytes,
+        media_type: str,
+        subresource: str = "",
     ) -> Stored:
         """Patch an object."""
         change = patcher(kind, body, media_type)
         return (await self.update(user, kind, namespace, name, change, subresource=subresource, patch=True))[0]
 
     async def delete(
-        self, user: User, kind: Kind, namespace: str, name: str, deletion: Deletion, *, dry_run: bool = False
+        self, user: User, kind: ServedKind, namespace: str, name: str, deletion: Deletion, *, dry_run: bool = False
     ) -> tuple[Deleted, list[str]]:
         """Delete an object; return what became of it, and warnings."""
         stored = self.store.get(kind, namespace, name)

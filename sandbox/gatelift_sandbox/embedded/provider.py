@@ -19,8 +19,8 @@ from gatelift_kube.process.waiting import until
 from gatelift_sandbox import build, children, starting
 from gatelift_sandbox.errors import SandboxError, StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
-from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, NodeShape, Settings
-from gatelift_sandbox.state import Entry, State
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, NodeShape, ProviderSettings
+from gatelift_sandbox.state import ClusterEntry, SandboxState
 
 READY_SECONDS_MAX = 240.0
 """A cluster is up in about a second alone; several starting on a busy machine take some more."""
@@ -42,9 +42,9 @@ class EmbeddedProvider:
 
     name = "embedded"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ProviderSettings) -> None:
         self._settings = settings
-        self._state = State(settings.home)
+        self._state = SandboxState(settings.home)
 
     async def up(self, names: Sequence[str]) -> list[Cluster]:
         """Start clusters at the same time; all are ready or none is left."""
@@ -111,8 +111,8 @@ class EmbeddedProvider:
         self._settings.say(f"{name}: ready after {time.monotonic() - started:.1f} s at {entry.server}")
         return entry.cluster()
 
-    def _new_entry(self, name: str, folder: Path) -> Entry:
-        return Entry(
+    def _new_entry(self, name: str, folder: Path) -> ClusterEntry:
+        return ClusterEntry(
             name=name,
             provider=self.name,
             kubeconfig=str((self._settings.kubeconfigs / f"{name}.yaml").resolve()),
@@ -125,13 +125,13 @@ class EmbeddedProvider:
             detached=self._settings.detached,
         )
 
-    def _start(self, entry: Entry, process: str, command: Sequence[str], folder: Path) -> Entry:
+    def _start(self, entry: ClusterEntry, process: str, command: Sequence[str], folder: Path) -> ClusterEntry:
         child = children.start(command, log=folder / f"{process}.log", detached=entry.detached)
         entry = msgspec.structs.replace(entry, children=entry.children | {process: child})
         self._state.save(entry)
         return entry
 
-    async def _written(self, entry: Entry, folder: Path) -> None:
+    async def _written(self, entry: ClusterEntry, folder: Path) -> None:
         """Wait until the process has written the kubeconfig, which it does when it serves."""
 
         async def there() -> bool:
@@ -144,7 +144,7 @@ class EmbeddedProvider:
         if not await until(there, POLL_SECONDS, stop_after_delay(READY_SECONDS_MAX)):
             raise StartError(f"{entry.name}: the embedded API server does not serve after {READY_SECONDS_MAX:.0f} s")
 
-    async def _answers(self, entry: Entry, *, wanted: bool) -> None:
+    async def _answers(self, entry: ClusterEntry, *, wanted: bool) -> None:
         async with Probe(Path(entry.kubeconfig)) as probe:
 
             async def as_wanted() -> bool:
@@ -154,14 +154,14 @@ class EmbeddedProvider:
                 state = "up" if wanted else "down"
                 raise SandboxError(f"{entry.name}: the API server is not {state} after {READY_SECONDS_MAX:.0f} s")
 
-    async def _end(self, entry: Entry) -> None:
+    async def _end(self, entry: ClusterEntry) -> None:
         for process in (KUBELET, SERVER):
             if process in entry.children:
                 await children.stop(entry.children[process])
         await asyncio.to_thread(self._state.remove, entry.name)
 
 
-def kubelet_command(entry: Entry, nodes: NodeShape) -> list[str]:
+def kubelet_command(entry: ClusterEntry, nodes: NodeShape) -> list[str]:
     """Return the command line of the stand-in nodes of a cluster."""
     command = [sys.executable, "-m", "gatelift_sandbox.kubelet", "--kubeconfig", entry.kubeconfig]
     command += ["--cluster", entry.name, "--nodes", str(nodes.count), "--cpu", nodes.cpu, "--memory", nodes.memory]
@@ -177,7 +177,7 @@ def _kubectl() -> str | None:
     return str(found.kubectl) if found is not None else shutil.which("kubectl")
 
 
-def _ended(entry: Entry, folder: Path) -> str:
+def _ended(entry: ClusterEntry, folder: Path) -> str:
     for process, child in entry.children.items():
         if not children.alive(child):
             log = folder / f"{process}.log"

@@ -35,7 +35,7 @@ class User:
         return found
 
 
-class Reader(Protocol):
+class RbacReader(Protocol):
     """What RBAC sees of the store."""
 
     def look(self, storage: tuple[str, str], namespace: str, name: str) -> Document | None:
@@ -53,7 +53,7 @@ def account(namespace: str, name: str, uid: str = "") -> User:
     return User(name=f"{ACCOUNT_PREFIX}{namespace}:{name}", groups=groups, uid=uid)
 
 
-def allowed(store: Reader, user: User, request: RequestInfo) -> bool:
+def allowed(store: RbacReader, user: User, request: RequestInfo) -> bool:
     """Return whether a rule that is bound to the user allows the request. The group system:masters may do all."""
     if MASTERS in user.groups:
         return True
@@ -87,7 +87,7 @@ def _names(binding: Document, user: User, namespace: str) -> bool:
     return False
 
 
-def _rules(store: Reader, binding: Document, namespace: str) -> list[Document]:
+def _rules(store: RbacReader, binding: Document, namespace: str) -> list[Document]:
     reference = binding.get("roleRef") or {}
     if reference.get("kind") == "Role":
         role = store.look((RBAC, "roles"), namespace, str(reference.get("name")))

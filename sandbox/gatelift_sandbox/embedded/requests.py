@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from gatelift_sandbox.embedded.failures import ApiError, bad_request, method_not_allowed
+from gatelift_sandbox.embedded.failures import RequestRefusedError, bad_request, method_not_allowed
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAMESPACE_OWN = frozenset({"status", "finalize"})
@@ -99,5 +99,5 @@ def version_of(query: Mapping[str, str]) -> int | None:
     if not text:
         return None
     if not text.isdigit():
-        raise ApiError(400, "BadRequest", f'Invalid value: "{text}": invalid resource version')
+        raise RequestRefusedError(400, "BadRequest", f'Invalid value: "{text}": invalid resource version')
     return int(text)

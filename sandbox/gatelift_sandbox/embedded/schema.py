@@ -11,7 +11,7 @@ from typing import Any
 
 from gatelift_kube.values import timestamps
 from gatelift_sandbox.embedded.documents import Document, copied, encode
-from gatelift_sandbox.embedded.failures import FieldError, duplicate, required, shown, unsupported, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, duplicate, required, shown, unsupported, wrong
 
 DEPTH_MAX = 100
 """No object worth keeping nests deeper; a deeper one is a mistake or an attack."""
@@ -141,18 +141,18 @@ def default(value: Any, schema: Schema) -> None:
             default(item, schema.items)
 
 
-def validate(value: Any, schema: Schema, path: str = "", *, known: Document | None = None) -> list[FieldError]:
+def validate(value: Any, schema: Schema, path: str = "", *, known: Document | None = None) -> list[BrokenRule]:
     """Return the rules that an object breaks, with the texts of the API server.
 
     A field of the object that is the very value that `known` has, not an equal one, is not looked at.
     """
-    found: list[FieldError] = []
+    found: list[BrokenRule] = []
     _validate(value, schema, path, found, 0, known)
     return found
 
 
 def _validate(
-    value: Any, schema: Schema, path: str, found: list[FieldError], depth: int, known: Document | None = None
+    value: Any, schema: Schema, path: str, found: list[BrokenRule], depth: int, known: Document | None = None
 ) -> None:
     if depth > DEPTH_MAX:
         found.append(wrong(path, "", f"nested deeper than {DEPTH_MAX}"))
@@ -162,7 +162,7 @@ def _validate(
     if value.__class__ is not schema.exact and not _type_fits(value, schema):
         wanted = "integer,string" if schema.int_or_string else schema.type
         detail = f'{path} in body must be of type {wanted}: "{_json_type(value)}"'
-        found.append(FieldError(path, "Invalid value", f'"{_json_type(value)}": {detail}', TYPE_INVALID))
+        found.append(BrokenRule(path, "Invalid value", f'"{_json_type(value)}": {detail}', TYPE_INVALID))
         return
     choices = schema.rules.get("enum")
     if choices is not None and value not in choices:
@@ -204,13 +204,13 @@ def _json_type(value: Any) -> str:
 
 
 def _validate_object(
-    value: Document, schema: Schema, path: str, found: list[FieldError], depth: int, known: Document | None
+    value: Document, schema: Schema, path: str, found: list[BrokenRule], depth: int, known: Document | None
 ) -> None:
     missing = [name for name in schema.required if name not in value]
     found.extend(required(f"{path}.{name}" if path else name) for name in missing)
     count, most, least = len(value), schema.rules.get("maxProperties"), schema.rules.get("minProperties")
     if most is not None and count > most:
-        found.append(FieldError(path, "Too many", f"{count}: must have at most {most} items"))
+        found.append(BrokenRule(path, "Too many", f"{count}: must have at most {most} items"))
     if least is not None and count < least:
         found.append(wrong(path, count, f"{path} in body should have at least {least} properties"))
     if not schema.leads_on:
@@ -221,10 +221,10 @@ def _validate_object(
             _validate(item, child, f"{path}.{name}" if path else name, found, depth + 1)
 
 
-def _validate_list(value: list[Any], schema: Schema, path: str, found: list[FieldError], depth: int) -> None:
+def _validate_list(value: list[Any], schema: Schema, path: str, found: list[BrokenRule], depth: int) -> None:
     count, most, least = len(value), schema.rules.get("maxItems"), schema.rules.get("minItems")
     if most is not None and count > most:
-        found.append(FieldError(path, "Too many", f"{count}: must have at most {most} items"))
+        found.append(BrokenRule(path, "Too many", f"{count}: must have at most {most} items"))
     if least is not None and count < least:
         found.append(wrong(path, count, f"{path} in body should have at least {least} items"))
     kind = schema.rules.get("x-kubernetes-list-type")
@@ -247,19 +247,19 @@ def _identity(item: Any, schema: Schema, kind: str) -> Any:
     return {key: item.get(key) for key in schema.rules.get("x-kubernetes-list-map-keys") or ()}
 
 
-def _text_errors(value: str, rules: Document, path: str) -> list[FieldError]:
+def _text_errors(value: str, rules: Document, path: str) -> list[BrokenRule]:
     """Return the first broken rule of a text, as the real server does, and whether it is no time."""
     found = []
     most, least, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
     if most is not None and len(value) > most:
-        found.append(FieldError(path, "Too long", f"may not be more than {most} bytes"))
+        found.append(BrokenRule(path, "Too long", f"may not be more than {most} bytes"))
     elif least is not None and len(value) < least:
         found.append(wrong(path, value, f"{path} in body should be at least {least} chars long"))
     elif pattern is not None and not _matches(pattern, value):
         found.append(wrong(path, value, f"{path} in body should match '{pattern}'"))
     if rules.get("format") == "date-time" and not _is_time(value):
         detail = f'{shown(value)}: {path} in body must be of type date-time: "{value}"'
-        found.append(FieldError(path, "Invalid value", detail, TYPE_INVALID))
+        found.append(BrokenRule(path, "Invalid value", detail, TYPE_INVALID))
     return found
 
 
@@ -277,7 +277,7 @@ def _is_time(value: str) -> bool:
     return True
 
 
-def _number_errors(value: float, rules: Document, path: str) -> list[FieldError]:
+def _number_errors(value: float, rules: Document, path: str) -> list[BrokenRule]:
     found = []
     least, most = rules.get("minimum"), rules.get("maximum")
     if least is not None and (value < least or (value == least and rules.get("exclusiveMinimum"))):
@@ -295,7 +295,7 @@ def _number_errors(value: float, rules: Document, path: str) -> list[FieldError]
     return found
 
 
-def _logic_errors(branch: str, value: Any, sources: Any, path: str) -> list[FieldError]:
+def _logic_errors(branch: str, value: Any, sources: Any, path: str) -> list[BrokenRule]:
     if branch == "not":
         broken = bool(validate(value, Schema(sources), path))
         return [] if broken else [wrong(path, "", f"{path} in body must not validate the schema (not)")]

@@ -27,7 +27,7 @@ class FieldRequirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ListSelection:
     """What a list or a watch selects. `namespace` is empty for all of them."""
 
     namespace: str = ""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import msgspec
 
 from gatelift_sandbox.embedded.failures import bad_request, expired
-from gatelift_sandbox.embedded.selection import Selection
-from gatelift_sandbox.embedded.watches import History, Stored
+from gatelift_sandbox.embedded.selection import ListSelection
+from gatelift_sandbox.embedded.watches import ChangeLog, Stored
 
 Key = tuple[str, str]
 """(namespace, name); the namespace is empty for cluster-scoped kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ShelfPage:
     """One answer to a list: the version that a watch may go on from, and where the next page starts ("" = nowhere)."""
 
     items: list[Stored]
@@ -41,7 +41,7 @@ class Shelf:
     def __init__(self) -> None:
         self._objects: dict[Key, Stored] = {}
         self._order: list[Key] | None = None
-        self.history = History()
+        self.history = ChangeLog()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -65,7 +65,7 @@ class Shelf:
         del self._objects[key]
         self._order = None
 
-    def page(self, selection: Selection, version: int, limit: int, token: str) -> Page:
+    def page(self, selection: ListSelection, version: int, limit: int, token: str) -> ShelfPage:
         """Return what is selected, at most `limit` objects (0: all).
 
         Later pages show objects as they are by then, with the version of the first: a watch from it misses nothing.
@@ -91,9 +91,9 @@ class Shelf:
             if limit and len(found) == limit:
                 after = _encoded(_Token(version, *order[index]))
                 left = stop - index if selection.everything else None
-                return Page(items=found, version=version, next=after, remaining=left)
+                return ShelfPage(items=found, version=version, next=after, remaining=left)
             found.append(stored)
-        return Page(items=found, version=version)
+        return ShelfPage(items=found, version=version)
 
     def _sorted(self) -> list[Key]:
         if self._order is None:

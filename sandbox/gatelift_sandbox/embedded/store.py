@@ -30,7 +30,7 @@ from gatelift_sandbox.embedded.drafts import (
     sized,
 )
 from gatelift_sandbox.embedded.failures import (
-    ApiError,
+    RequestRefusedError,
     already_exists,
     bad_request,
     conflict,
@@ -38,17 +38,17 @@ from gatelift_sandbox.embedded.failures import (
     too_large_version,
     unsupported_media_type,
 )
-from gatelift_sandbox.embedded.kinds import Kind, KindTable, StorageKey
+from gatelift_sandbox.embedded.kinds import KindTable, ServedKind, StorageKey
 from gatelift_sandbox.embedded.names import GENERATED_BASE_MAX
 from gatelift_sandbox.embedded.rules.pods import bind
-from gatelift_sandbox.embedded.selection import Selection
-from gatelift_sandbox.embedded.shelf import Page, Shelf
+from gatelift_sandbox.embedded.selection import ListSelection
+from gatelift_sandbox.embedded.shelf import Shelf, ShelfPage
 from gatelift_sandbox.embedded.watches import Change, Stored, Watch
 
 GENERATE_RETRIES_MAX = 8
 """As a real API server: so often a generated name may be taken before the create fails."""
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
-EVERYTHING = Selection()
+EVERYTHING = ListSelection()
 _DEFINITIONS: StorageKey = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -75,7 +75,7 @@ class Copy:
 class Store:
     """All objects of one cluster."""
 
-    def __init__(self, identities: Identities, kinds: Iterable[Kind] | None = None) -> None:
+    def __init__(self, identities: Identities, kinds: Iterable[ServedKind] | None = None) -> None:
         self.kinds = KindTable(builtin.kinds() if kinds is None else kinds)
         self.version = 0
         """The one resourceVersion, raised by each write."""
@@ -111,7 +111,7 @@ class Store:
         """Return a UID that no object has."""
         return self._identities.uid()
 
-    def get(self, kind: Kind, namespace: str, name: str) -> Stored:
+    def get(self, kind: ServedKind, namespace: str, name: str) -> Stored:
         """Return an object; ApiError 404."""
         found = self._shelf(kind.storage).get((namespace, name))
         if found is None:
@@ -119,15 +119,21 @@ class Store:
         return found
 
     def list(
-        self, kind: Kind, selection: Selection = EVERYTHING, *, limit: int = 0, token: str = "", at_least: int = 0
-    ) -> Page:
+        self,
+        kind: ServedKind,
+        selection: ListSelection = EVERYTHING,
+        *,
+        limit: int = 0,
+        token: str = "",
+        at_least: int = 0,
+    ) -> ShelfPage:
         """Return a page of objects; ApiError 410 for an old token, 504 for a version that does not exist yet."""
         if at_least > self.version:
             raise too_large_version(at_least, self.version)
         return self._shelf(kind.storage).page(selection, self.version, limit, token)
 
     def watch(
-        self, kind: Kind, selection: Selection, since: int | None, wake: Callable[[], None] = lambda: None
+        self, kind: ServedKind, selection: ListSelection, since: int | None, wake: Callable[[], None] = lambda: None
     ) -> Watch:
         """Return a watch from version `since` (ApiError 410 where that is forgotten), None: from what is there.
 
@@ -140,15 +146,15 @@ class Store:
         shelf.history.watch(watch, self.version if since is None else since)
         return watch
 
-    def unwatch(self, kind: Kind, watch: Watch) -> None:
+    def unwatch(self, kind: ServedKind, watch: Watch) -> None:
         """End a watch."""
         self._shelf(kind.storage).history.unwatch(watch)
 
-    def compact(self, kind: Kind) -> None:
+    def compact(self, kind: ServedKind) -> None:
         """Forget the history of a kind: watches and pages that begin before now get 410."""
         self._shelf(kind.storage).history.forget(self.version)
 
-    def drop_watches(self, kind: Kind) -> int:
+    def drop_watches(self, kind: ServedKind) -> int:
         """End all watches of a kind; return how many there were."""
         return self._shelf(kind.storage).history.close_all()
 
@@ -179,17 +185,19 @@ class Store:
 
     # writing
 
-    def create(self, kind: Kind, namespace: str, new: Any, now: float, *, dry_run: bool = False) -> Stored:
+    def create(self, kind: ServedKind, namespace: str, new: Any, now: float, *, dry_run: bool = False) -> Stored:
         """Create an object from a document that from now on belongs to the store."""
         return self.commit(self.draft_create(kind, namespace, new), now, dry_run=dry_run)
 
-    def update(self, kind: Kind, namespace: str, name: str, new: Any, now: float, *, subresource: str = "") -> Stored:
+    def update(
+        self, kind: ServedKind, namespace: str, name: str, new: Any, now: float, *, subresource: str = ""
+    ) -> Stored:
         """Replace an object, or the part of it that a subresource is."""
         return self.commit(self.draft_update(kind, namespace, name, lambda _: new, subresource), now)
 
     def patch(
         self,
-        kind: Kind,
+        kind: ServedKind,
         namespace: str,
         name: str,
         body: bytes,
@@ -202,11 +210,13 @@ class Store:
         change = patcher(kind, body, media_type)
         return self.commit(self.draft_update(kind, namespace, name, change, subresource, patch=True), now)
 
-    def draft_create(self, kind: Kind, namespace: str, new: Any) -> Draft:
+    def draft_create(self, kind: ServedKind, namespace: str, new: Any) -> Draft:
         """Read a new object: fill in defaults and let the built-in admission change or refuse it."""
         new = checked_new(kind, namespace, "", new)
         if meta(new).get("resourceVersion"):
-            raise ApiError(500, "InternalError", "resourceVersion should not be set on objects to be created")
+            raise RequestRefusedError(
+                500, "InternalError", "resourceVersion should not be set on objects to be created"
+            )
         dropped = kind.rules.default(new)
         admission.admit_create(self, kind, new)
         name = meta(new).get("name") or ""
@@ -214,7 +224,7 @@ class Store:
 
     def draft_update(
         self,
-        kind: Kind,
+        kind: ServedKind,
         namespace: str,
         name: str,
         change: Callable[[Document], Any],
@@ -265,7 +275,7 @@ class Store:
         gone = bool(going) and not kind.rules.finalizers(stored_form)
         return self._write(kind, stored_form, old, removed=gone, dry_run=dry_run)
 
-    def bind(self, kind: Kind, namespace: str, name: str, node: str, now: float, *, uid: str = "") -> Stored:
+    def bind(self, kind: ServedKind, namespace: str, name: str, node: str, now: float, *, uid: str = "") -> Stored:
         """Bind a pod to a node, as the subresource `binding` does; ApiError 409 where it is bound, gated or going."""
         old = self.get(kind, namespace, name)
         pod = old.document()
@@ -284,7 +294,7 @@ class Store:
         return self._write(kind, pod, old)
 
     def delete(
-        self, kind: Kind, namespace: str, name: str, deletion: Deletion, now: float, *, dry_run: bool = False
+        self, kind: ServedKind, namespace: str, name: str, deletion: Deletion, now: float, *, dry_run: bool = False
     ) -> Deleted:
         """Delete an object: at once, or, held by finalizers or grace, by marking it."""
         old = self.get(kind, namespace, name)
@@ -307,7 +317,7 @@ class Store:
         return Deleted(stored=self._write(kind, document, old, removed=gone, dry_run=dry_run), gone=gone)
 
     def _shorten(
-        self, kind: Kind, old: Stored, document: Document, grace: int, now: float, *, dry_run: bool
+        self, kind: ServedKind, old: Stored, document: Document, grace: int, now: float, *, dry_run: bool
     ) -> Deleted:
         """Delete again what is being deleted: a shorter grace counts, a longer one does not."""
         about = meta(document)
@@ -346,7 +356,13 @@ class Store:
         raise already_exists(draft.kind.resource, name)
 
     def _write(
-        self, kind: Kind, document: Document, before: Stored | None, *, removed: bool = False, dry_run: bool = False
+        self,
+        kind: ServedKind,
+        document: Document,
+        before: Stored | None,
+        *,
+        removed: bool = False,
+        dry_run: bool = False,
     ) -> Stored:
         version = self.version + 1
         about = meta(document)
@@ -398,7 +414,7 @@ def _differences(before: Shelf, after: Shelf) -> list[Change]:
     return found
 
 
-def patcher(kind: Kind, body: bytes, media_type: str) -> Callable[[Document], Any]:
+def patcher(kind: ServedKind, body: bytes, media_type: str) -> Callable[[Document], Any]:
     """Return the change that a patch makes; ApiError 400, 415 or, when it is made, 422."""
     accepted = [patching.JSON_PATCH, patching.MERGE_PATCH]
     if kind.strategic:
@@ -422,7 +438,7 @@ def patcher(kind: Kind, body: bytes, media_type: str) -> Callable[[Document], An
     return change
 
 
-def _propagation(kind: Kind, about: Document) -> str:
+def _propagation(kind: ServedKind, about: Document) -> str:
     """Return what to do about dependents: finalizers that say so win over the kind's custom."""
     finalizers = about.get("finalizers") or ()
     if ORPHAN_FINALIZER in finalizers:

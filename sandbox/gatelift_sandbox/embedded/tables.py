@@ -8,7 +8,7 @@ from typing import Any
 from gatelift_kube.values import timestamps
 from gatelift_sandbox.embedded import json_path
 from gatelift_sandbox.embedded.documents import Document, at, items, meta
-from gatelift_sandbox.embedded.kinds import Column, Kind, StorageKey
+from gatelift_sandbox.embedded.kinds import Column, ServedKind, StorageKey
 from gatelift_sandbox.embedded.rules.cluster import node_is_ready
 
 Cells = Callable[[Document, float], list[Any]]
@@ -16,7 +16,7 @@ NAME = Column(name="Name", json_path=".metadata.name", type="string", descriptio
 UNKNOWN, NONE = "<unknown>", "<none>"
 
 
-def columns_of(kind: Kind) -> list[Column]:
+def columns_of(kind: ServedKind) -> list[Column]:
     """Return all columns of a kind, the name first."""
     builtin = _BUILTIN.get(kind.storage)
     if builtin is not None:
@@ -38,7 +38,7 @@ def definitions(columns: Sequence[Column]) -> list[Document]:
     ]
 
 
-def row(kind: Kind, document: Document, now: float, include: str) -> Document:
+def row(kind: ServedKind, document: Document, now: float, include: str) -> Document:
     """Return one row. `include` is None, Metadata or Object (of the document)."""
     builtin = _BUILTIN.get(kind.storage)
     name = meta(document).get("name", "")
@@ -59,7 +59,7 @@ def partial(document: Document) -> Document:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta(document)}
 
 
-def table(kind: Kind, rows: list[Document], about: Document, *, headers: bool = True) -> Document:
+def table(kind: ServedKind, rows: list[Document], about: Document, *, headers: bool = True) -> Document:
     """Return a Table of rows."""
     return {
         "kind": "Table",

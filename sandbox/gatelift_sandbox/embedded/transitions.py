@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatelift_sandbox.embedded.documents import Document
-from gatelift_sandbox.embedded.failures import FieldError, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, wrong
 from gatelift_sandbox.embedded.schema import Schema
 
 Change = Callable[[Any, Any], bool]
@@ -57,7 +57,7 @@ def _below(schema: Schema, path: tuple[str, ...]) -> Iterator[Transition]:
         yield from _below(child, (*path, name))
 
 
-def broken(transitions: tuple[Transition, ...], old: Document, new: Document) -> list[FieldError]:
+def broken(transitions: tuple[Transition, ...], old: Document, new: Document) -> list[BrokenRule]:
     """Return what a change breaks; a field that is set first, or taken away, is no transition."""
     found = []
     for path, allows, message in transitions:

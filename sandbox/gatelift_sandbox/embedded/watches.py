@@ -9,7 +9,7 @@ from enum import Enum
 
 from gatelift_sandbox.embedded.documents import Document, decode, encode
 from gatelift_sandbox.embedded.failures import expired
-from gatelift_sandbox.embedded.selection import Selection
+from gatelift_sandbox.embedded.selection import ListSelection
 
 HISTORY_MAX = 20_000
 """Events kept a kind. A client that was away for longer than that has to list again (410), as with a real server,
@@ -48,7 +48,7 @@ class Stored:
         return self._view
 
 
-class Happened(Enum):
+class ChangeType(Enum):
     """What a watch says of an object."""
 
     ADDED = "ADDED"
@@ -78,7 +78,7 @@ class Change:
 class WatchEvent:
     """One event as a watch with a selection sees it."""
 
-    happened: Happened
+    happened: ChangeType
     stored: Stored
 
 
@@ -87,7 +87,7 @@ class Watch:
 
     __slots__ = ("_events", "_selection", "closed", "wake")
 
-    def __init__(self, selection: Selection, wake: Callable[[], None]) -> None:
+    def __init__(self, selection: ListSelection, wake: Callable[[], None]) -> None:
         self._selection = selection
         self._events: deque[WatchEvent] = deque()
         self.wake = wake
@@ -96,7 +96,7 @@ class Watch:
     def seed(self, stored: Stored) -> None:
         """Say of an object that is there when the watch begins that it was added."""
         if self._selects(stored):
-            self._events.append(WatchEvent(Happened.ADDED, stored))
+            self._events.append(WatchEvent(ChangeType.ADDED, stored))
 
     def offer(self, change: Change) -> None:
         """Take up a change if the selection lets it through. Too many unread ones close the watch."""
@@ -131,13 +131,13 @@ class Watch:
         was = change.before is not None and self._selects(change.before)
         selected = not change.removed and self._selects(change.after)
         if selected:
-            return WatchEvent(Happened.MODIFIED if was else Happened.ADDED, change.after)
+            return WatchEvent(ChangeType.MODIFIED if was else ChangeType.ADDED, change.after)
         if not was:
             return None
-        return WatchEvent(Happened.DELETED, change.after if change.removed else change.left_behind())
+        return WatchEvent(ChangeType.DELETED, change.after if change.removed else change.left_behind())
 
 
-class History:
+class ChangeLog:
     """The last changes of one kind, and its watches."""
 
     __slots__ = ("_changes", "_limit", "_watches", "floor")

@@ -19,9 +19,9 @@ import msgspec
 from gatelift_sandbox.embedded import conditions, patching
 from gatelift_sandbox.embedded.documents import Document, at, copied, decode, encode, items, meta
 from gatelift_sandbox.embedded.drafts import Draft
-from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_sandbox.embedded.kinds import Kind, StorageKey
-from gatelift_sandbox.embedded.rbac import Reader, User
+from gatelift_sandbox.embedded.failures import RequestRefusedError
+from gatelift_sandbox.embedded.kinds import ServedKind, StorageKey
+from gatelift_sandbox.embedded.rbac import RbacReader, User
 from gatelift_sandbox.embedded.selection import label_match, selector_of
 from gatelift_sandbox.embedded.watches import Stored
 
@@ -36,11 +36,11 @@ CONTEXTS_MAX = 64
 
 
 @dataclass(slots=True, kw_only=True)
-class Question:
+class AdmissionQuestion:
     """What is being admitted. `new` may be changed by answers."""
 
     operation: str  # CREATE, UPDATE, DELETE
-    kind: Kind
+    kind: ServedKind
     namespace: str
     name: str
     subresource: str
@@ -68,7 +68,7 @@ class Question:
 class Webhooks:
     """Asks the webhooks that are configured in the store, in the order of their configurations' names."""
 
-    def __init__(self, store: Reader, uid: Callable[[], str]) -> None:
+    def __init__(self, store: RbacReader, uid: Callable[[], str]) -> None:
         self._store = store
         self._uid = uid
         self._session: aiohttp.ClientSession | None = None
@@ -85,7 +85,7 @@ class Webhooks:
         mutating, validating = self._configured(MUTATING), self._configured(VALIDATING)
         if not mutating and not validating:
             return []
-        question = Question(
+        question = AdmissionQuestion(
             operation="UPDATE" if draft.old is not None else "CREATE",
             kind=draft.kind,
             namespace=draft.namespace,
@@ -107,12 +107,12 @@ class Webhooks:
                 warnings += await self._ask(webhook, question, mutates=False)
         return warnings
 
-    async def review_delete(self, kind: Kind, stored: Stored, user: User, *, dry_run: bool) -> list[str]:
+    async def review_delete(self, kind: ServedKind, stored: Stored, user: User, *, dry_run: bool) -> list[str]:
         """Let webhooks refuse a delete (ApiError); return their warnings."""
         webhooks = self._configured(MUTATING) + self._configured(VALIDATING)
         if not webhooks:
             return []
-        question = Question(
+        question = AdmissionQuestion(
             operation="DELETE",
             kind=kind,
             namespace=stored.namespace,
@@ -133,7 +133,7 @@ class Webhooks:
         found = sorted(self._store.look_all(storage), key=lambda each: str(meta(each)["name"]))
         return [webhook for configuration in found for webhook in items(configuration, "webhooks")]
 
-    def _concerns(self, webhook: Document, question: Question) -> bool:
+    def _concerns(self, webhook: Document, question: AdmissionQuestion) -> bool:
         if question.kind.resource.group == _GROUP:
             return False  # or a broken webhook could not be repaired
         if not any(_rule_fits(rule, question) for rule in items(webhook, "rules")):
@@ -152,7 +152,7 @@ class Webhooks:
         }
         return all(conditions.holds(str(c.get("expression")), variables) for c in items(webhook, "matchConditions"))
 
-    def _namespace_labels(self, question: Question) -> dict[str, str] | None:
+    def _namespace_labels(self, question: AdmissionQuestion) -> dict[str, str] | None:
         """Return the labels that a namespaceSelector looks at, None for cluster-scoped objects."""
         if question.kind.storage == ("", "namespaces"):
             return meta(question.new or question.old or {}).get("labels") or {}
@@ -161,7 +161,7 @@ class Webhooks:
         found = self._store.look(("", "namespaces"), "", question.namespace)
         return meta(found).get("labels") or {} if found is not None else {}
 
-    async def _ask(self, webhook: Document, question: Question, *, mutates: bool) -> list[str]:
+    async def _ask(self, webhook: Document, question: AdmissionQuestion, *, mutates: bool) -> list[str]:
         name, uid = str(webhook.get("name")), self._uid()
         review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": question.request(uid)}
         try:
@@ -170,7 +170,7 @@ class Webhooks:
             if webhook.get("failurePolicy", "Fail") == "Ignore":
                 return []
             text = f'failed calling webhook "{name}": failed to call webhook: {failure or type(failure).__name__}'
-            raise ApiError(500, "InternalError", f"Internal error occurred: {text}") from None
+            raise RequestRefusedError(500, "InternalError", f"Internal error occurred: {text}") from None
         response = answer.get("response") or {}
         if not response.get("allowed"):
             raise _denied(name, response.get("status") or {})
@@ -212,7 +212,7 @@ class Webhooks:
         return found
 
 
-def _rule_fits(rule: Document, question: Question) -> bool:
+def _rule_fits(rule: Document, question: AdmissionQuestion) -> bool:
     resource = question.kind.resource
     wanted = f"{resource.plural}/{question.subresource}" if question.subresource else resource.plural
     scope = rule.get("scope") or "*"
@@ -242,18 +242,20 @@ def _resource_fits(pattern: str, wanted: str) -> bool:
     )
 
 
-def _denied(name: str, status: Document) -> ApiError:
+def _denied(name: str, status: Document) -> RequestRefusedError:
     text = status.get("message") or status.get("reason")
     message = f'admission webhook "{name}" denied the request' + (f": {text}" if text else " without explanation")
     code = status.get("code") or 403
     reason = status.get("reason") if status.get("message") else ""
-    return ApiError(int(code), reason or ("Forbidden" if code == 403 else ""), message, status.get("details") or {})
+    return RequestRefusedError(
+        int(code), reason or ("Forbidden" if code == 403 else ""), message, status.get("details") or {}
+    )
 
 
 def _patched(name: str, new: Document, patch: str) -> Document:
     try:
         operations = decode(base64.b64decode(patch))
         return patching.json_patch(copied(new), operations)
-    except (binascii.Error, msgspec.MsgspecError, ApiError) as failure:
+    except (binascii.Error, msgspec.MsgspecError, RequestRefusedError) as failure:
         text = f'Internal error occurred: the patch of webhook "{name}" cannot be carried out: {failure}'
-        raise ApiError(500, "InternalError", text) from None
+        raise RequestRefusedError(500, "InternalError", text) from None

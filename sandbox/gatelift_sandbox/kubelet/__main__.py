@@ -33,7 +33,7 @@ def main() -> int:
     for extra in given.extended:
         name, _, amount = extra.partition("=")
         capacity[name] = amount
-    settings = loop.Settings(
+    settings = loop.KubeletSettings(
         cluster=given.cluster,
         nodes=[NodeSettings(name=f"{given.cluster}-node-{number}", capacity=capacity) for number in range(nodes)],
         record=given.record,
@@ -47,7 +47,7 @@ def main() -> int:
     return 0
 
 
-async def _until_told(kubeconfig: Path, settings: loop.Settings) -> None:
+async def _until_told(kubeconfig: Path, settings: loop.KubeletSettings) -> None:
     config = await from_kubeconfig(str(kubeconfig))
     async with Client.connect(config, user_agent="gatelift-sandbox-kubelet") as client:
         playing = spawn("kubelet", loop.run(client, settings))

@@ -23,7 +23,7 @@ from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import NODE, POD
 from gatelift_sandbox import records
 from gatelift_sandbox.kubelet.documents import NodeSettings
-from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
+from gatelift_sandbox.kubelet.machine import AppendRecord, Command, Event, KubeletMachine, TimePassed
 
 WRITES_PER_SECOND = 2000.0
 """More than an API server on two cores takes: a stand-in for many nodes must not be what bounds a benchmark."""
@@ -32,7 +32,7 @@ BOUND = Selection(fields="spec.nodeName!=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class KubeletSettings:
     """One kubelet process. `record` None: what runs is not written down."""
 
     cluster: str
@@ -41,7 +41,7 @@ class Settings:
     say: Callable[[str], None] = lambda _: None
 
 
-async def run(client: Client, settings: Settings) -> None:
+async def run(client: Client, settings: KubeletSettings) -> None:
     """Play the nodes until cancelled. The client stays the caller's to close."""
     earlier = records.read(settings.record) if settings.record is not None else []
     now = monotonic()
@@ -58,7 +58,7 @@ def cut_off(nodes: Iterable[str]) -> str:
 
 
 class _Loop:
-    def __init__(self, client: Client, machine: KubeletMachine, settings: Settings) -> None:
+    def __init__(self, client: Client, machine: KubeletMachine, settings: KubeletSettings) -> None:
         self._machine = machine
         self._settings = settings
         self._events: asyncio.Queue[ApiEvent] = asyncio.Queue()  # bounded by what the API server holds of pods
@@ -115,7 +115,7 @@ class _Loop:
             self._settings.say(cut_off(self._lost))
         while self._waiting:
             command = self._waiting[0]
-            if isinstance(command, Note):
+            if isinstance(command, AppendRecord):
                 self._note(command.record)
             elif self._executor.room:
                 self._executor.submit(command)
@@ -123,6 +123,6 @@ class _Loop:
                 return  # an answer to an earlier write will bring us back
             self._waiting.popleft()
 
-    def _note(self, record: records.Record) -> None:
+    def _note(self, record: records.RunRecord) -> None:
         if self._file >= 0:  # one write call a line: whole lines even when several processes append
             os.write(self._file, records.encode(record))

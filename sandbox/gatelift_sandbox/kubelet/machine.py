@@ -33,10 +33,10 @@ from gatelift_sandbox import behaviour
 from gatelift_sandbox.behaviour import SIGKILL_EXIT, Behaviour, BehaviourError
 from gatelift_sandbox.kubelet import documents, pods
 from gatelift_sandbox.kubelet.documents import NodeSettings
-from gatelift_sandbox.kubelet.nodes import Node
+from gatelift_sandbox.kubelet.nodes import StandInNode
 from gatelift_sandbox.kubelet.pods import Ended, Run
 from gatelift_sandbox.kubelet.views import PodView, pod_view
-from gatelift_sandbox.records import EPOCH_LABEL, WORKLOAD_UID_LABEL, Record
+from gatelift_sandbox.records import EPOCH_LABEL, WORKLOAD_UID_LABEL, RunRecord
 
 CONFLICT_SECONDS = 0.05
 """Another write came between: its watch event arrives within milliseconds, then the status is written again."""
@@ -53,14 +53,14 @@ class TimePassed:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class AppendRecord:
     """Append a record: containers have started, or have stopped."""
 
-    record: Record
+    record: RunRecord
 
 
 Event = ApiEvent | TimePassed
-Command = Create | Patch | Delete | Note
+Command = Create | Patch | Delete | AppendRecord
 _Stage = tuple[bool, int, bool]
 """What a status says: ended, number of restarts, waiting for a restart."""
 
@@ -93,11 +93,11 @@ class KubeletMachine:
         *,
         now: float,
         wall_offset: float,
-        earlier: Iterable[Record] = (),
+        earlier: Iterable[RunRecord] = (),
     ) -> None:
         self._cluster = cluster
         self._wall_offset = wall_offset
-        self._nodes = {settings.name: Node(settings, now) for settings in nodes}
+        self._nodes = {settings.name: StandInNode(settings, now) for settings in nodes}
         self._earlier = {r.pod_uid: r for r in earlier if r.cluster == cluster and r.stopped is None}
         self._pods: dict[str, _Pod] = {}
         self._writes: dict[int, Callable[[WriteDone | WriteFailed, float], list[Command]]] = {}
@@ -194,7 +194,7 @@ class KubeletMachine:
         forgotten = [record for uid, record in self._earlier.items() if uid not in self._pods]
         for record in forgotten:
             del self._earlier[record.pod_uid]
-        return [Note(msgspec.structs.replace(r, stopped=now, exit_code=SIGKILL_EXIT)) for r in forgotten]
+        return [AppendRecord(msgspec.structs.replace(r, stopped=now, exit_code=SIGKILL_EXIT)) for r in forgotten]
 
     def _due(self, now: float) -> list[Command]:
         commands: list[Command] = []
@@ -257,7 +257,7 @@ class KubeletMachine:
                 return []
         else:
             pod.run = Run(behaviour=told, ip=ip, started=now, running_since=now)
-        return [Note(self._record(view, pod.run))]
+        return [AppendRecord(self._record(view, pod.run))]
 
     def _stop_if_asked(self, pod: _Pod, now: float) -> None:
         if pod.run is None or pod.over or not (pod.gone or pod.view.metadata.deletion_timestamp is not None):
@@ -274,7 +274,7 @@ class KubeletMachine:
         if pod.run.ended is None:
             return []
         pod.over = True
-        return [Note(self._record(pod.view, pod.run))]
+        return [AppendRecord(self._record(pod.view, pod.run))]
 
     def _write(self, pod: _Pod) -> list[Command]:
         view, run = pod.view, pod.run
@@ -309,13 +309,13 @@ class KubeletMachine:
             pod.retry_at = now + FAILURE_SECONDS
         return self._look(pod, now)
 
-    def _heartbeat(self, node: Node, now: float) -> list[Command]:
+    def _heartbeat(self, node: StandInNode, now: float) -> list[Command]:
         def new_id() -> int:
             return self._new_id(lambda outcome, at: self._node_answered(node, outcome, at))
 
         return [*node.writes(now, now + self._wall_offset, new_id)]
 
-    def _node_answered(self, node: Node, outcome: WriteDone | WriteFailed, now: float) -> list[Command]:
+    def _node_answered(self, node: StandInNode, outcome: WriteDone | WriteFailed, now: float) -> list[Command]:
         if isinstance(outcome, WriteDone):
             node.done(outcome.write_id)
         else:
@@ -341,9 +341,9 @@ class KubeletMachine:
         pod = self._pods.get(uid)
         return pod is None or pod.wake_at != when
 
-    def _record(self, view: PodView, run: Run) -> Record:
+    def _record(self, view: PodView, run: Run) -> RunRecord:
         labels, epoch = view.metadata.labels, view.metadata.labels.get(EPOCH_LABEL, "0")
-        return Record(
+        return RunRecord(
             cluster=self._cluster,
             node=view.spec.node_name,
             namespace=view.metadata.namespace,

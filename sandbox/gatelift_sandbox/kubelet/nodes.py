@@ -29,7 +29,7 @@ class _Thing:
     write_id: int | None = None
 
 
-class Node:
+class StandInNode:
     """One node. While `lost` it writes nothing; the machine treats its pods accordingly."""
 
     def __init__(self, settings: NodeSettings, now: float) -> None:

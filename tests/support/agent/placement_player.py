@@ -94,7 +94,7 @@ class Player:
         self._state = "none"
 
     def _gain(self, words: list[str]) -> None:
-        self.stage.post(events.LeadershipGained(term=9, settle_seconds=float(words[0])))
+        self.stage.post(events.AgentLeadershipGained(term=9, settle_seconds=float(words[0])))
         self.stage.lead()
 
     def _lead(self, words: list[str]) -> None:

@@ -13,16 +13,16 @@ import msgspec
 
 from gatelift_agent.core.admission.backend import (
     GRANTED,
-    Answer,
     Answered,
     BackendCommand,
     Heard,
     Judgement,
     Request,
-    Verdict,
+    RoomAnswer,
+    RoomVerdict,
 )
 from gatelift_agent.core.values.events import RoomSeen
-from gatelift_agent.core.values.node_room import Room
+from gatelift_agent.core.values.node_room import RoomOfNodes
 from gatelift_agent.core.values.settings import AgentSettings
 from gatelift_kube.deciding.writes import ApiWrite, Create, WriteDone, WriteError
 from gatelift_kube.values.resources import CONFIG_MAP, ObjectKey, ObjectRef
@@ -32,8 +32,8 @@ from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import KEY
 
-NOT_YET = Verdict(answer=Answer.NOT_YET, text="two before it")
-REFUSED = Verdict(answer=Answer.REFUSED, text="its queue was closed", refusal=Refusal.QUOTA_NEVER_FITS)
+NOT_YET = RoomVerdict(answer=RoomAnswer.NOT_YET, text="two before it")
+REFUSED = RoomVerdict(answer=RoomAnswer.REFUSED, text="its queue was closed", refusal=Refusal.QUOTA_NEVER_FITS)
 RETRY_SECONDS = 7.0
 
 
@@ -52,7 +52,7 @@ class Script:
 
     grants_at_once: bool = False
     """Grants as soon as the request stands in the cluster."""
-    said: dict[PlacementKey, Verdict] = field(default_factory=dict)
+    said: dict[PlacementKey, RoomVerdict] = field(default_factory=dict)
     calls: Counter[tuple[str, PlacementKey]] = field(default_factory=Counter)
     raises: set[tuple[str, PlacementKey]] = field(default_factory=set)
     writes: Callable[[Request], ApiWrite | None] = lambda _request: None
@@ -70,10 +70,10 @@ class Script:
         stage.start()
         return stage
 
-    def say(self, stage: Stage, verdict: Verdict, key: PlacementKey = KEY) -> None:
+    def say(self, stage: Stage, verdict: RoomVerdict, key: PlacementKey = KEY) -> None:
         """Let the backend say something, and the agent hear that it did."""
         self.said[key] = verdict
-        stage.post(RoomSeen(room=Room()))
+        stage.post(RoomSeen(room=RoomOfNodes()))
 
     def times(self, name: str, key: PlacementKey = KEY) -> int:
         """Return how often something was called."""
@@ -122,7 +122,7 @@ class ScriptedBackend:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
         return (Create(write_id=0, ref=ref, body=msgspec.json.encode(body)),)
 
-    def verdict(self, key: PlacementKey, now: float) -> Verdict:
+    def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:
         self._script.call("verdict", key)
         if self._script.grants_at_once and key in self._stands:
             return GRANTED

@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
-from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.settings import AgentSettings, Mode, Policy
+from gatelift_agent.core.values.settings import AgentMode, AgentSettings, Policy
 from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import ApiWrite, Create, Delete, EmitEvent, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD, SERVICE_ACCOUNT, Resource
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire.sessions import session as wire
@@ -56,7 +56,7 @@ class Stage(Watches):
     def __init__(
         self,
         *,
-        mode: Mode = Mode.REMOTE,
+        mode: AgentMode = AgentMode.REMOTE,
         policy: Policy | None = None,
         backend: MakeBackend = quota_of,
         **settings: Any,
@@ -67,7 +67,7 @@ class Stage(Watches):
         self.origin = ORIGIN
         self.store = Store(Ids())
         self.mode = mode
-        self._policy = policy or Policy(any_namespace=mode is Mode.LOCAL)
+        self._policy = policy or Policy(any_namespace=mode is AgentMode.LOCAL)
         self._settings = settings
         self.process = 0
         self.stream: int | None = None
@@ -79,7 +79,7 @@ class Stage(Watches):
         self.held: deque[Held] = deque()
         self.writes: list[ApiWrite] = []
         self.told: list[EmitEvent] = []
-        self.notes: list[commands.Note] = []
+        self.notes: list[commands.AgentNote] = []
         self.identity: list[commands.InstallCertificate | commands.IdentityRefused] = []
         self.events: deque[events.Event] = deque()
         self.cut = False
@@ -169,7 +169,7 @@ class Stage(Watches):
         **fields: Any,
     ) -> None:
         template, commit = commit_messages(key, kind, name, spec, metadata, **fields)
-        if self.mode is Mode.LOCAL:
+        if self.mode is AgentMode.LOCAL:
             found = self.store.look(("", "pods") if kind == "Pod" else ("batch", "jobs"), NAMESPACE_NAME, name)
             admitted = found["metadata"]["uid"] if found is not None else "gone"
             commit = replace(commit, objects=tuple(replace(one, template=admitted) for one in commit.objects))
@@ -189,7 +189,7 @@ class Stage(Watches):
         if self.stream is not None:
             stream = self.stream
             self._hang_up(stream)
-            self.events.append(events.StreamClosed(stream_id=stream, text="cut"))
+            self.events.append(events.ManagerStreamClosed(stream_id=stream, text="cut"))
         self.settle()
 
     def mend(self, *, resume: bool = True) -> None:
@@ -206,7 +206,7 @@ class Stage(Watches):
 
     def start(self) -> None:
         """Let the agent lead, list, dial and resync."""
-        self.post(events.LeadershipGained(term=self.process, settle_seconds=0.0, unix=self.now))
+        self.post(events.AgentLeadershipGained(term=self.process, settle_seconds=0.0, unix=self.now))
         self.lead()
         for _ in range(100):
             if self.peer.open:
@@ -215,7 +215,7 @@ class Stage(Watches):
         raise AssertionError("no session within 50 s")
 
     def lead(self, seconds: float = 1e9) -> None:
-        self.post(events.LeadershipExtended(valid_until=self.now + seconds))
+        self.post(events.AgentLeadershipExtended(valid_until=self.now + seconds))
 
     def crash(self) -> None:
         """Throw the agent away; writes that had not landed never do, unless held ones are landed later."""
@@ -242,7 +242,7 @@ class Stage(Watches):
             if not due or min(due) > end:
                 break
             self.now = max(self.now, min(due))
-            self.events.append(events.Ticked())
+            self.events.append(events.AgentTicked())
             self._peer_outputs(self.peer.session.tick(self.now))
         else:
             raise AssertionError("a deadline that never moves on")
@@ -292,11 +292,11 @@ class Stage(Watches):
 
     # --- inside -------------------------------------------------------------------------------------------------
 
-    def _new_machine(self) -> Machine:
+    def _new_machine(self) -> AgentMachine:
         self.process += 1
         named = f"agent-{self.process}"
         settings = AgentSettings(mode=self.mode, instance=named, policy=self._policy, **self._settings)
-        return Machine(settings, backend=self._backend)
+        return AgentMachine(settings, backend=self._backend)
 
     def _perform(self, command: commands.Command) -> None:
         self.performed += 1
@@ -310,7 +310,7 @@ class Stage(Watches):
         match command:
             case Create() | Patch() | Delete():
                 self._take_write(command)
-            case commands.OpenStream() | commands.SendFrame() | commands.CloseStream():
+            case commands.OpenManagerStream() | commands.SendToManager() | commands.CloseManagerStream():
                 self._take_stream(command)
             case commands.WatchCluster():
                 self._list_cluster()
@@ -326,7 +326,7 @@ class Stage(Watches):
                 self.identity.append(command)
             case EmitEvent():
                 self.told.append(command)
-            case commands.Note():
+            case commands.AgentNote():
                 self.notes.append(command)
             case _:
                 raise AssertionError(f"nobody carries out {command}")
@@ -349,13 +349,15 @@ class Stage(Watches):
         found = decode(resource, stored) if stored is not None else None
         return WriteDone(write_id=write.write_id, object=found, raw=stored.raw if stored is not None else b"")
 
-    def _take_stream(self, command: commands.OpenStream | commands.SendFrame | commands.CloseStream) -> None:
+    def _take_stream(
+        self, command: commands.OpenManagerStream | commands.SendToManager | commands.CloseManagerStream
+    ) -> None:
         stream_id = command.stream_id
-        if isinstance(command, commands.OpenStream):
+        if isinstance(command, commands.OpenManagerStream):
             self._open(stream_id)
         elif stream_id != self.stream:
             return
-        elif isinstance(command, commands.SendFrame):
+        elif isinstance(command, commands.SendToManager):
             received = wire.FrameReceived(stream_id=stream_id, frame=command.frame)
             self._peer_outputs(self.peer.session.handle(received, self.now))
         else:
@@ -370,25 +372,27 @@ class Stage(Watches):
 
     def _open(self, stream_id: int) -> None:
         if self.cut:
-            self.events.append(events.StreamClosed(stream_id=stream_id, text="unreachable"))
+            self.events.append(events.ManagerStreamClosed(stream_id=stream_id, text="unreachable"))
             return
         self._stream_number = getattr(self, "_stream_number", 0) + 1
         self.stream = stream_id
         self._peer_stream = self._stream_number
         self._peer_outputs(self.peer.session.handle(wire.StreamOpened(stream_id=stream_id), self.now))
-        self.events.append(events.StreamOpened(stream_id=stream_id))
+        self.events.append(events.ManagerStreamOpened(stream_id=stream_id))
 
     def _peer_outputs(self, outputs: Iterable[wire.SessionOutput]) -> None:
         for output in outputs:
             match output:
                 case wire.Transmit(stream_id=stream_id, frame=frame):
                     if stream_id == self.stream:
-                        self.events.append(events.FrameArrived(stream_id=stream_id, frame=frame))
+                        self.events.append(events.ManagerFrameArrived(stream_id=stream_id, frame=frame))
                 case wire.CloseStream(stream_id=stream_id):
                     if stream_id == self.stream:
                         self.stream = None
                         self.peer.open = False
-                        self.events.append(events.StreamClosed(stream_id=stream_id, text="closed by the manager"))
+                        self.events.append(
+                            events.ManagerStreamClosed(stream_id=stream_id, text="closed by the manager")
+                        )
                 case _:
                     self._peer_upcall(output)
 
@@ -428,7 +432,7 @@ class Stage(Watches):
         waiting = len(self.events)
         try:
             stored = self._carry_out(command)
-        except ApiError as error:
+        except RequestRefusedError as error:
             failure = from_status(error.code, msgspec.json.encode(error.status()))
             outcome: WriteDone | WriteFailed = WriteFailed(
                 write_id=command.write_id, error=write_error(failure), message=f"{command.ref}: {error.message}"

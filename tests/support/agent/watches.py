@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from gatelift_agent.core.values import events
-from gatelift_agent.core.values.settings import Mode
+from gatelift_agent.core.values.settings import AgentMode
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
@@ -22,7 +22,7 @@ class Watches:
     """The part of a stage that lists and watches; events go to `events` in the order of the writes."""
 
     store: Store
-    mode: Mode
+    mode: AgentMode
     events: deque[events.Event]
 
     def __init__(self, kinds: Registry = SERVED) -> None:
@@ -60,7 +60,7 @@ class Watches:
     def _selects(self, resource: Resource, stored: Stored) -> bool:
         if resource not in self.placed:
             return True
-        if self.mode is Mode.LOCAL:
+        if self.mode is AgentMode.LOCAL:
             return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB
         return LABEL_ORIGIN in stored.labels
 
@@ -82,7 +82,7 @@ class Watches:
                     if namespace not in {"", stored.namespace}:
                         continue
                     found = decode(resource, stored)
-                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(self.kinds, found)
+                    hidden = (self.mode is AgentMode.REMOTE or resource == POD) and ownership.hides(self.kinds, found)
                     if hidden or self._selects(resource, stored):
                         self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))

@@ -12,7 +12,7 @@ from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL
 from gatelift_kube.values.timestamps import to_text
 from gatelift_sandbox import applying, records
 from gatelift_sandbox.installation import MANAGER
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.records import RunRecord
 from support.e2e.world import NAMESPACE, WORKERS, Json, World, is_of
 
 FLAVOR = "default-flavor"
@@ -196,7 +196,7 @@ def _of_budget(checks: list[Json]) -> Json:
 # --- what runs -------------------------------------------------------------------------------------------------------
 
 
-def runs(world: World, name: str) -> list[Record]:
+def runs(world: World, name: str) -> list[RunRecord]:
     """Return the runs of a pod, or of a Job's pods, in order of start, by the kubelets' records.
 
     A start is in the records before the pod says Running, an end before it says so or goes.

@@ -11,7 +11,7 @@ from functools import partial
 
 from gatelift_sandbox import children
 from gatelift_sandbox.errors import SandboxError
-from gatelift_sandbox.installation import MANAGER, Daemon, Installation
+from gatelift_sandbox.installation import MANAGER, Installation, InstalledProcess
 
 LOOK_SECONDS = 0.5
 RESTARTS_MAX = 20
@@ -36,13 +36,13 @@ class Keeper:
                     await self._installation.restart(daemon, if_=partial(self._again, daemon))
             await asyncio.sleep(LOOK_SECONDS)
 
-    def wants(self, daemon: Daemon) -> bool:
+    def wants(self, daemon: InstalledProcess) -> bool:
         """Say whether a daemon is to be started again: it ended because it does not lead, and no test wants it so."""
         if daemon.name in self.left or daemon.child is None or daemon.alive:
             return False
         return gave_up(daemon)
 
-    def _again(self, daemon: Daemon) -> bool:
+    def _again(self, daemon: InstalledProcess) -> bool:
         if self._installation.daemons.get(daemon.name) is not daemon or not self.wants(daemon):
             return False
         self.restarts.append(daemon.name)
@@ -51,6 +51,6 @@ class Keeper:
         return True
 
 
-def gave_up(daemon: Daemon) -> bool:
+def gave_up(daemon: InstalledProcess) -> bool:
     """Say whether a daemon that has ended said at last that it does not lead any more."""
     return children.log_tail(daemon.log).rpartition(" | ")[2].startswith(GAVE_UP)

@@ -16,7 +16,7 @@ from gatelift_kube.api.config import from_kubeconfig
 from gatelift_sandbox.applying import apply
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from gatelift_sandbox.provider import Cluster, NodeShape, ProviderSettings
 from support.e2e.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 from support.manager.kind_objects import condition
 from support.servers.contract_api import Api
@@ -36,7 +36,9 @@ RESERVED: dict[str, Any] = {
 
 def control_plane(home: Path, manifests: Iterable[dict[str, Any]]) -> Iterator[Cluster]:
     """Bring a control plane up with these objects; it is gone when the iterator is closed."""
-    provider = LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(), audit=False))
+    provider = LocalProvider(
+        ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(), audit=False)
+    )
 
     async def up() -> Cluster:
         made = (await provider.up(["deploy"]))[0]
@@ -92,7 +94,7 @@ def status_of(name: str) -> tuple[str, ...]:
 @asynccontextmanager
 async def webhooks_alone(home: Path, name: str) -> AsyncIterator[tuple[Installation, Cluster, Api]]:
     """Raise a management cluster of real processes with all that is installed there and the webhooks: no manager."""
-    settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
+    settings = ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
     provider = LocalProvider(settings)
     (cluster,) = await provider.up([name])
     installation = Installation(folder=home / "installation", management=cluster, workers=[])

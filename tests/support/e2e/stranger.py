@@ -14,7 +14,7 @@ import msgspec
 
 from gatelift_sandbox.children import Child
 from gatelift_sandbox.ensemble import DAEMONS, Standing, folder_of
-from gatelift_sandbox.state import State
+from gatelift_sandbox.state import SandboxState
 from support.e2e import log_tails
 
 VERB_SECONDS = 240.0
@@ -87,6 +87,6 @@ class Stranger:
 
     def processes(self) -> list[Child]:
         """Return what runs in the background, by what is written down of it."""
-        clusters = [child for entry in State(self.home).entries() for child in entry.children.values()]
+        clusters = [child for entry in SandboxState(self.home).entries() for child in entry.children.values()]
         standing = msgspec.json.decode((folder_of(self.home) / DAEMONS).read_bytes(), type=Standing)
         return [*clusters, *standing.daemons.values()]

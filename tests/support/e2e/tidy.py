@@ -10,7 +10,7 @@ from functools import partial
 
 from gatelift_kube.deciding.errors import KubeError
 from gatelift_sandbox.errors import SandboxError
-from gatelift_sandbox.installation import Daemon
+from gatelift_sandbox.installation import InstalledProcess
 from support.e2e.world import WORKERS, World
 
 GONE_SECONDS = 60.0
@@ -45,7 +45,7 @@ async def _daemons_run(world: World) -> list[str]:
     return []
 
 
-def _ended(daemon: Daemon) -> bool:
+def _ended(daemon: InstalledProcess) -> bool:
     return not daemon.alive
 
 

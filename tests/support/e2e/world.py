@@ -30,7 +30,7 @@ from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, 
 from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
+from gatelift_sandbox.provider import Cluster, NodeShape, Provider, ProviderSettings, load
 from support.e2e import log_tails
 from support.e2e.history import History
 from support.e2e.keeper import Keeper
@@ -421,7 +421,7 @@ def _agent_lease() -> Json:
 async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
     home, kubeconfigs = folder / "state", folder / "kubeconfigs"
-    settings = Settings(home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16"), audit=True)
+    settings = ProviderSettings(home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16"), audit=True)
     provider = load(provider_name, settings)
     made = await provider.up(["mgmt", *WORKERS])
     clusters = {cluster.name: cluster for cluster in made}

@@ -19,7 +19,7 @@ from gatelift_kube.deciding.errors import UndecodableError
 from gatelift_kube.decoding.decoding import STRUCTS
 from gatelift_kube.values.resources import JOB, NODE, POD, ObjectRef, Resource
 from gatelift_kube.values.unreadable import UNREADABLE
-from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.violations import WireViolation
@@ -89,7 +89,7 @@ class _Tenancy:
     def _honest_ends(self) -> None:
         name = f"good-{self.round}"
         key = PlacementKey(name, 1)
-        with contextlib.suppress(ApiError):
+        with contextlib.suppress(RequestRefusedError):
             self.stage.finish(name)
         self.stage.pass_seconds(5.0)
         self._connected()
@@ -126,7 +126,7 @@ class _Tenancy:
             self.stage.pass_seconds(1.0)
 
     def _remove(self, resource: Resource, name: str) -> None:
-        with contextlib.suppress(ApiError):
+        with contextlib.suppress(RequestRefusedError):
             self.stage.change(resource, name, {"metadata": {"finalizers": None}})
             self.stage.remove(resource, name, grace=0)
 
@@ -177,7 +177,7 @@ class _Tenancy:
                 self.stage.now,
                 subresource=subresource,
             )
-        except (ApiError, UndecodableError, *UNREADABLE):
+        except (RequestRefusedError, UndecodableError, *UNREADABLE):
             self.lived.refused += 1
         self.stage.settle()
 

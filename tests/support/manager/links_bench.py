@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gatelift.core.api import events
-from gatelift.core.api.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
+from gatelift.core.api.commands import AnswerEnrolment, CloseAgentStream, Command, IssueCertificate, Note, SendToAgent
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import LinkOpened, PlaceCounts, Upcall, WriteIds
 from gatelift.core.clusters.links import Links
@@ -86,13 +86,13 @@ class Manager:
                 case Patch() | Create():
                     self.writes += 1
                     self.event(self.api.write(command))
-                case SendFrame():
+                case SendToAgent():
                     agent = self.agents.get(command.stream_id)
                     if agent is not None:
                         stream_id = self.theirs.get(command.stream_id, 1)
                         received = wire.FrameReceived(stream_id=stream_id, frame=command.frame)
                         self.agent_says(command.stream_id, agent.handle(received, self.now))
-                case CloseStream():
+                case CloseAgentStream():
                     self.closed[command.stream_id] = command.close.reason
                 case IssueCertificate():
                     self.issued.append(command)
@@ -109,7 +109,7 @@ class Manager:
         for output in outputs:
             match output:
                 case wire.Transmit():
-                    self.event(events.FrameArrived(stream_id=stream, frame=output.frame))
+                    self.event(events.AgentFrameArrived(stream_id=stream, frame=output.frame))
                 case wire.InventoryAsked():
                     agent = self.agents[stream]
                     self.agent_says(stream, agent.answer_inventory(output.request, self.inventory, self.now))
@@ -131,7 +131,7 @@ class Manager:
         session.set_facts(credits_=5, api_reachable=True, replicas=1, kinds=("Pod",), now=self.now)
         session.start(self.now)
         self.agents[stream] = session
-        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
+        self.event(events.AgentStreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
         self.agent_says(stream, session.handle(wire.StreamOpened(stream_id=1), self.now))
 
     def dial_again(
@@ -140,14 +140,14 @@ class Manager:
         """Break a stream and let the same process of an agent dial anew."""
         text = "the stream broke"
         agent = self.agents.pop(before)
-        self.event(events.StreamClosed(stream_id=before, text=text))
+        self.event(events.AgentStreamClosed(stream_id=before, text=text))
         agent.handle(wire.StreamClosed(stream_id=self.theirs.get(before, 1), text=text), self.now)
         opening: list[wire.OpenStream] = []
         while not opening:
             self.now += 1.0
             opening = [each for each in agent.tick(self.now) if isinstance(each, wire.OpenStream)]
         self.agents[stream], self.theirs[stream] = agent, opening[0].stream_id
-        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
+        self.event(events.AgentStreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
         self.agent_says(stream, agent.handle(wire.StreamOpened(stream_id=opening[0].stream_id), self.now))
 
     def report(self, stream: int, *messages: Report) -> None:

@@ -149,7 +149,7 @@ def changed_job(text: str) -> str:
     return _denied({"kind": "Job", **after}, {"kind": "Job", **before})
 
 
-def _object(kind: type[Any], rules: Callable[[Any], list[validation.FieldError]]) -> Callable[[str], str]:
+def _object(kind: type[Any], rules: Callable[[Any], list[validation.InvalidField]]) -> Callable[[str], str]:
     def said(text: str) -> str:
         document = {"metadata": {"name": "it"}, **yaml.safe_load(textwrap.dedent(text))}
         return "\n".join(str(each) for each in rules(msgspec.convert(document, kind)))

@@ -20,8 +20,8 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import LEASE, NODE, POD
 from gatelift_sandbox.behaviour import Behaviour, as_annotations
 from gatelift_sandbox.kubelet.documents import NodeSettings
-from gatelift_sandbox.kubelet.machine import Command, KubeletMachine, Note, TimePassed
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.kubelet.machine import AppendRecord, Command, KubeletMachine, TimePassed
+from gatelift_sandbox.records import RunRecord
 
 WALL = 1_800_000_000.0
 NODE_SETTINGS = NodeSettings(name="n0", capacity={"cpu": "8", "memory": "32Gi", "pods": "110"})
@@ -30,12 +30,12 @@ NODE_SETTINGS = NodeSettings(name="n0", capacity={"cpu": "8", "memory": "32Gi", 
 class Rig:
     """A machine, the pods of an imagined API server, and the time."""
 
-    def __init__(self, earlier: tuple[Record, ...] = ()) -> None:
+    def __init__(self, earlier: tuple[RunRecord, ...] = ()) -> None:
         self.now = 100.0
         self.machine = KubeletMachine("c", [NODE_SETTINGS], now=self.now, wall_offset=WALL, earlier=earlier)
         self.pods: dict[str, dict[str, Any]] = {}
         self.version = 0
-        self.notes: list[Record] = []
+        self.notes: list[RunRecord] = []
         self.pending: list[Create | Patch | Delete] = []
         self._take(self.machine.handle(TimePassed(), self.now))
         for write in self.take_writes():
@@ -139,7 +139,7 @@ class Rig:
 
     def _take(self, commands: list[Command]) -> None:
         for command in commands:
-            if isinstance(command, Note):
+            if isinstance(command, AppendRecord):
                 self.notes.append(command.record)
             else:
                 self.pending.append(command)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.deciding.election import ANNOTATION_COUNTER, Election, ElectionTimes, Step
+from gatelift_kube.deciding.election import ANNOTATION_COUNTER, Election, ElectionStep, ElectionTimes
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.values.resources import ObjectKey
 
@@ -43,13 +43,13 @@ def candidate(identity: str = "me") -> Election:
 
 def take(election: Election, stored: Stored, now: float) -> None:
     step = election.step(now)
-    assert step in {Step.CREATE, Step.TAKE}
+    assert step in {ElectionStep.CREATE, ElectionStep.TAKE}
     election.acquired(stored.take(election.body(step, 0.0, now)), now, now)
 
 
 def renew(election: Election, stored: Stored, now: float) -> None:
-    assert election.step(now) is Step.RENEW
-    election.renewed(stored.take(election.body(Step.RENEW, 0.0, now)), now, now)
+    assert election.step(now) is ElectionStep.RENEW
+    election.renewed(stored.take(election.body(ElectionStep.RENEW, 0.0, now)), now, now)
 
 
 def held_by_another(counter: int = 40, *, settled: bool = True) -> Stored:

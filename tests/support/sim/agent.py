@@ -7,16 +7,16 @@ from typing import Any
 
 from gatelift_agent.adapters.kubernetes import at_home, namespaced
 from gatelift_agent.adapters.leadership import settle_seconds
-from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values import commands, events
-from gatelift_agent.core.values.settings import AgentSettings, KeepFinished, Mode, Policy
+from gatelift_agent.core.values.settings import AgentMode, AgentSettings, KeepFinished, Policy
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
-from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from gatelift_sandbox.embedded.selection import ListSelection, parse_labels
 from support.sim.clock import ProcessClock
 from support.sim.cluster import SimCluster
 from support.sim.election import TIMES, SimElector, SimLease
@@ -49,7 +49,7 @@ class SimAgent:
         self.local = local
         self._network = network
         timeline = cluster.timeline
-        mode = Mode.LOCAL if local else Mode.REMOTE
+        mode = AgentMode.LOCAL if local else AgentMode.REMOTE
         self._system = lease.partition("/")[0]
         settings = AgentSettings(
             mode=mode,
@@ -59,9 +59,9 @@ class SimAgent:
             policy=Policy(any_namespace=local),
             keep=keep or KeepFinished(),
         )
-        self.machine = Machine(settings, jitter=timeline.rng.random())
+        self.machine = AgentMachine(settings, jitter=timeline.rng.random())
         clock = beside or timeline.clock(cluster.faults.clock_drift)
-        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
+        self.process = SimProcess(timeline, name, self.machine, self._perform, events.AgentTicked(), clock)
         self.port = ApiPort(cluster, self.process.post, name, clock)
         self.elector: SimElector | None = None
         self._lease = SimLease()
@@ -82,12 +82,12 @@ class SimAgent:
             reaches=lambda: not self.port.down,
             gained=self._gained,
             extended=self.extend,
-            lost=lambda: self.process.post(events.LeadershipLost()),
+            lost=lambda: self.process.post(events.AgentLeadershipLost()),
         )
 
     def _gained(self, term: int, until: float, vacant: bool) -> None:
         self.process.post(
-            events.LeadershipGained(
+            events.AgentLeadershipGained(
                 term=term,
                 settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES),
                 mark=self._lease.counter - 1,
@@ -98,12 +98,12 @@ class SimAgent:
 
     def extend(self, until: float) -> None:
         """Hear that the Lease was renewed."""
-        self.process.post(events.LeadershipExtended(valid_until=until, mark=self._lease.counter))
+        self.process.post(events.AgentLeadershipExtended(valid_until=until, mark=self._lease.counter))
 
     def serve(self, term: int, until: float) -> None:
         """Act for `local` under the manager's lead."""
-        self.process.post(events.LeadershipGained(term=term, settle_seconds=settle_seconds(TIMES)))
-        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.process.post(events.AgentLeadershipGained(term=term, settle_seconds=settle_seconds(TIMES)))
+        self.process.post(events.AgentLeadershipExtended(valid_until=until))
 
     def kill(self) -> None:
         """End without a word."""
@@ -142,11 +142,11 @@ class SimAgent:
         match command:
             case Create() | Patch() | Delete():
                 self.port.write(command)
-            case commands.SendFrame(stream_id=stream_id, frame=frame):
+            case commands.SendToManager(stream_id=stream_id, frame=frame):
                 self._network.from_agent(self, stream_id, frame)
-            case commands.OpenStream(stream_id=stream_id):
+            case commands.OpenManagerStream(stream_id=stream_id):
                 self._network.dial(self, stream_id)
-            case commands.CloseStream(stream_id=stream_id, text=text):
+            case commands.CloseManagerStream(stream_id=stream_id, text=text):
                 self.cluster.timeline.say(self.name, f"closes stream {stream_id}: {text}")
                 self._network.agent_hangs_up(self, stream_id)
             case commands.WatchCluster():
@@ -165,7 +165,7 @@ class SimAgent:
                 )
             case commands.StopWatching():
                 self._stop_watching()
-            case commands.Note():
+            case commands.AgentNote():
                 self.cluster.timeline.say(self.name, f"{command.workload}@{command.epoch} {command.text}")
             case EmitEvent() | commands.InstallCertificate() | commands.IdentityRefused():
                 pass
@@ -193,7 +193,7 @@ class SimAgent:
         if self.local:
             self._cluster_watches.append(SimReflector(self.port, RESOURCE_FLAVOR, emit=post))
             return
-        own = Selection(namespace=self._system, labels=parse_labels(STATE_LABEL))
+        own = ListSelection(namespace=self._system, labels=parse_labels(STATE_LABEL))
         self._cluster_watches.append(SimReflector(self.port, CONFIG_MAP, own, emit=post))
         self.cluster.timeline.after(0.01, lambda: post(Synced(RESOURCE_FLAVOR)))  # a kind that is not served
 
@@ -208,7 +208,7 @@ class SimAgent:
                 SimReflector(
                     self.port,
                     resource,
-                    Selection(namespace=namespace, labels=parse_labels(labels)),
+                    ListSelection(namespace=namespace, labels=parse_labels(labels)),
                     emit=self._namespace_emit(namespace, number, waiting),
                 )
                 for number, (resource, labels) in enumerate(watched)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.cli.manifests import Part, load_manifests
+from gatelift.cli.manifests import InstallPart, load_manifests
 from gatelift_kube.deciding.errors import from_status, write_error
 from gatelift_kube.deciding.writes import (
     ApiWrite,
@@ -40,13 +40,13 @@ from gatelift_sandbox.controllers.pod_collecting import PodCollector
 from gatelift_sandbox.controllers.scheduling import Scheduler
 from gatelift_sandbox.embedded import builtin, crds
 from gatelift_sandbox.embedded.drafts import Deletion
-from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.failures import RequestRefusedError
+from gatelift_sandbox.embedded.kinds import ServedKind
 from gatelift_sandbox.embedded.store import Copy, Store
 from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_sandbox.kubelet.documents import NodeSettings
-from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.kubelet.machine import AppendRecord, Command, Event, KubeletMachine, TimePassed
+from gatelift_sandbox.records import RunRecord
 from support.manager.marks import bears_a_mark
 from support.sim.clock import WALL, Timeline
 from support.sim.faults import Faults
@@ -76,9 +76,9 @@ class Names:
 
 
 @functools.cache
-def management_kinds() -> tuple[Kind, ...]:
+def management_kinds() -> tuple[ServedKind, ...]:
     """Return what the management cluster serves: ours and Kueue's kinds besides the built-in ones."""
-    custom = [kind for each in load_manifests(Part.CRDS) for kind in crds.kinds_of(each)]
+    custom = [kind for each in load_manifests(InstallPart.CRDS) for kind in crds.kinds_of(each)]
     return (*builtin.kinds(), *custom)
 
 
@@ -93,7 +93,7 @@ class SimCluster:
         *,
         management: bool = False,
         known_as: str = "",
-        noted: Callable[[str, Record], None],
+        noted: Callable[[str, RunRecord], None],
     ) -> None:
         self.timeline = timeline
         self.faults = faults
@@ -188,7 +188,7 @@ class SimCluster:
         try:
             with self._hand():
                 return self.store.patch(kind, where, name, body, media, self.timeline.wall, subresource=subresource)
-        except ApiError:
+        except RequestRefusedError:
             return None
 
     def delete(
@@ -206,7 +206,7 @@ class SimCluster:
         try:
             with self._hand():
                 self.store.delete(self.store.kinds.of(resource), where, name, deletion, self.timeline.wall)
-        except ApiError as error:
+        except RequestRefusedError as error:
             if error.code != 404:
                 raise
 
@@ -221,7 +221,7 @@ class SimCluster:
     def _answered(self, command: ApiWrite) -> WriteDone | WriteFailed:
         try:
             stored = self._write(command)
-        except ApiError as error:
+        except RequestRefusedError as error:
             failure = from_status(error.code, msgspec.json.encode(error.status()))
             text = f"{command.ref}: {error.message}"
             return WriteFailed(write_id=command.write_id, error=write_error(failure), message=text)
@@ -329,7 +329,7 @@ class SimCluster:
             waiting += self._kubelet.handle(event, self.timeline.now)
         while waiting:
             command = waiting.pop(0)
-            if isinstance(command, Note):
+            if isinstance(command, AppendRecord):
                 self._noted(self.name, command.record)
                 continue
             if command.ref.resource == LEASE:

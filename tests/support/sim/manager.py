@@ -15,7 +15,7 @@ from gatelift_kinds.registry import SERVED
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
-from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from gatelift_sandbox.embedded.selection import ListSelection, parse_labels
 from support.sim.agent import SimAgent
 from support.sim.cluster import SimCluster
 from support.sim.election import SimElector, SimLease
@@ -48,7 +48,7 @@ class SimManager:
             SimReflector(
                 self.port,
                 resource,
-                Selection(labels=parse_labels(selection.labels or "")),
+                ListSelection(labels=parse_labels(selection.labels or "")),
                 emit=self._from_watch,
                 went_back=lambda text: self.process.post(events.WentBack(text=text)),
             )
@@ -56,7 +56,10 @@ class SimManager:
         ]
         self._watches += [
             SimReflector(
-                self.port, resource, Selection(labels=parse_labels(selection.labels or "")), emit=self._from_unmarked
+                self.port,
+                resource,
+                ListSelection(labels=parse_labels(selection.labels or "")),
+                emit=self._from_unmarked,
             )
             for resource, selection in unmarked(SERVED)
         ]
@@ -183,9 +186,9 @@ class SimManager:
         match command:
             case Create() | Patch() | Delete():
                 self.port.write(command)
-            case commands.SendFrame():
+            case commands.SendToAgent():
                 self._network.from_manager(self, command.stream_id, command.frame)
-            case commands.CloseStream():
+            case commands.CloseAgentStream():
                 time.say(
                     self.name, f"closes stream {command.stream_id}: {command.close.reason.value} {command.close.text}"
                 )
@@ -244,7 +247,7 @@ class SimManager:
 
     def _read_all(self, command: commands.ReadAll) -> events.ReadAllDone:
         kind = self.cluster.store.kinds.of(command.resource)
-        page = self.cluster.store.list(kind, Selection(namespace=command.namespace))
+        page = self.cluster.store.list(kind, ListSelection(namespace=command.namespace))
         found = tuple((self.cluster.typed(command.resource, stored), stored.raw) for stored in page.items)
         return events.ReadAllDone(read_id=command.read_id, objects=found)
 

@@ -27,9 +27,9 @@ from gatelift_kube.deciding.writes import (
     WriteFailed,
 )
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
-from gatelift_sandbox.embedded.failures import ApiError
-from gatelift_sandbox.embedded.selection import Selection
-from gatelift_sandbox.embedded.watches import Happened, Watch
+from gatelift_sandbox.embedded.failures import RequestRefusedError
+from gatelift_sandbox.embedded.selection import ListSelection
+from gatelift_sandbox.embedded.watches import ChangeType, Watch
 from gatelift_wire.values.limits import LANDED_SECONDS
 from support.sim.clock import ProcessClock
 from support.sim.cluster import SimCluster
@@ -190,7 +190,7 @@ class SimReflector:
         self,
         port: ApiPort,
         resource: Resource,
-        selection: Selection | None = None,
+        selection: ListSelection | None = None,
         *,
         emit: Post,
         went_back: Callable[[str], None] = lambda _text: None,
@@ -199,7 +199,7 @@ class SimReflector:
         self._time = port.cluster.timeline
         self.resource = resource
         self._kind = port.cluster.store.kinds.of(resource)
-        self._selection = selection or Selection()
+        self._selection = selection or ListSelection()
         self._emit = emit
         self._cache = Cache()
         self._history, self._went_back = History(), went_back
@@ -254,7 +254,7 @@ class SimReflector:
         store = self._port.cluster.store
         try:
             self._watch = store.watch(self._kind, self._selection, self._version, self._woken)
-        except ApiError:  # 410: the history is shorter than our absence
+        except RequestRefusedError:  # 410: the history is shorter than our absence
             self._version = -1
             self._time.after(0.1, self._begin)
             return
@@ -307,7 +307,7 @@ class SimReflector:
             return
         for event in self._watch.take():
             found = self._port.cluster.typed(self.resource, event.stored)
-            if event.happened is Happened.DELETED:
+            if event.happened is ChangeType.DELETED:
                 self._cache.drop(key_of(found))
                 self._emit(ObjectGone(self.resource, found))
             else:

@@ -54,7 +54,7 @@ class Switchboard:
             if agent.process.dead:
                 return
             if manager is None or {agent.cluster.name, agent.name} & self.net.cut:
-                agent.process.post(agent_events.StreamClosed(stream_id=stream_id, text="no connection"))
+                agent.process.post(agent_events.ManagerStreamClosed(stream_id=stream_id, text="no connection"))
                 return
             self._connect(agent, stream_id, manager)
 
@@ -76,12 +76,18 @@ class Switchboard:
             cluster=agent.cluster.name if not agent.local else "local",
             agent_name=agent.name,
             agent=End(
-                frame=lambda frame: agent.process.post(agent_events.FrameArrived(stream_id=stream_id, frame=frame)),
-                closed=lambda text: agent.process.post(agent_events.StreamClosed(stream_id=stream_id, text=text)),
+                frame=lambda frame: agent.process.post(
+                    agent_events.ManagerFrameArrived(stream_id=stream_id, frame=frame)
+                ),
+                closed=lambda text: agent.process.post(
+                    agent_events.ManagerStreamClosed(stream_id=stream_id, text=text)
+                ),
             ),
             manager=End(
-                frame=lambda frame: manager.process.post(manager_events.FrameArrived(stream_id=number, frame=frame)),
-                closed=lambda text: manager.process.post(manager_events.StreamClosed(stream_id=number, text=text)),
+                frame=lambda frame: manager.process.post(
+                    manager_events.AgentFrameArrived(stream_id=number, frame=frame)
+                ),
+                closed=lambda text: manager.process.post(manager_events.AgentStreamClosed(stream_id=number, text=text)),
             ),
         )
         self._agents[agent.name, stream_id] = stream
@@ -90,8 +96,8 @@ class Switchboard:
         self._time.say("net", f"{agent.name} stream {stream_id} is {manager.name} stream {number}")
         cluster = "local" if agent.local else agent.cluster.known_as
         digest = "" if agent.local else KEY_DIGEST
-        manager.process.post(manager_events.StreamOpened(stream_id=number, cluster=cluster, key_digest=digest))
-        agent.process.post(agent_events.StreamOpened(stream_id=stream_id))
+        manager.process.post(manager_events.AgentStreamOpened(stream_id=number, cluster=cluster, key_digest=digest))
+        agent.process.post(agent_events.ManagerStreamOpened(stream_id=stream_id))
 
     def from_agent(self, agent: Any, stream_id: int, frame: Frame) -> None:
         """Send a frame to the manager."""
@@ -126,7 +132,7 @@ class Switchboard:
             return
         self.net.send(stream, stream.agent, Frame(session=0, control=(close,)))
         self.net.hang_up(stream, stream.manager)
-        manager.process.post(manager_events.StreamClosed(stream_id=number, text=close.text))
+        manager.process.post(manager_events.AgentStreamClosed(stream_id=number, text=close.text))
 
     def died(self, process: Any) -> None:
         """Break all streams of a process that is gone."""

@@ -17,7 +17,7 @@ from typing import Protocol
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
 from support.sim.charges import Charges
 from support.sim.crowds import Crowds
@@ -110,7 +110,7 @@ class Truth:
 
         cluster.store.listen(changed)
 
-    def noted(self, cluster: str, record: Record) -> None:
+    def noted(self, cluster: str, record: RunRecord) -> None:
         """Take from a kubelet that containers have started or stopped."""
         name = f"container {cluster}/{record.pod_uid}"
         belongs = self.whose.of(cluster, record.pod_uid)

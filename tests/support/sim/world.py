@@ -25,7 +25,7 @@ from gatelift_kube.values.resources import (
     WORKLOAD,
 )
 from gatelift_sandbox.embedded.watches import Change
-from gatelift_sandbox.records import Record
+from gatelift_sandbox.records import RunRecord
 from support.manager.builders import a_job, a_pod, kueue_object
 from support.sim.account import Account
 from support.sim.agent import SimAgent
@@ -154,7 +154,7 @@ class SimWorld:
         for name in self.names:
             self.start_agent(name)
 
-    def noted(self, cluster: str, record: Record) -> None:
+    def noted(self, cluster: str, record: RunRecord) -> None:
         where = "local" if cluster == "home" else cluster
         self.time.say(cluster, f"pod {record.name} {'runs' if record.stopped is None else 'stopped'}")
         self.truth.noted(where, record)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gatelift_admission.values.amounts import to_text
-from gatelift_admission.values.model import PodSetRequest
+from gatelift_admission.values.model import PodSetDemand
 from gatelift_kube.objects.kueue import ClusterQueueSpec, ResourceGroup
 from support.twin.arithmetic import minus, plus
 from support.twin.matching import affinity_matches, untolerated
@@ -125,7 +125,7 @@ class Search:
     assumed: Usage = field(default_factory=dict)
 
 
-def totals(pods: PodSetRequest, count: int, spec: ClusterQueueSpec) -> dict[str, int]:
+def totals(pods: PodSetDemand, count: int, spec: ClusterQueueSpec) -> dict[str, int]:
     """Return what `count` pods request (2.1, 2.6): scaled by integer division; `pods` only if the queue covers it."""
     found = {name: min(2**63 - 1, amount * pods.count) for name, amount in pods.per_pod.items()}
     if count != pods.count:
@@ -164,7 +164,7 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
     return result
 
 
-def _groups(pod_sets: tuple[PodSetRequest, ...]) -> list[list[int]]:
+def _groups(pod_sets: tuple[PodSetDemand, ...]) -> list[list[int]]:
     """Return who is treated as one (2.5): pod sets of one podSetGroupName, in the order of the first of each."""
     found: list[list[int]] = []
     for index, pods in enumerate(pod_sets):
@@ -192,7 +192,7 @@ def _share(whole: PodSetResult, one: PodSetResult) -> None:
     one.failed, one.texts, one.severity, one.worst = whole.failed, list(whole.texts), whole.severity, whole.mode()
 
 
-def _assign_pod_set(search: Search, pods: list[PodSetRequest], one: PodSetResult, starts: Mapping[str, int]) -> None:
+def _assign_pod_set(search: Search, pods: list[PodSetDemand], one: PodSetResult, starts: Mapping[str, int]) -> None:
     """Serve the resources in name order, one call per resource group (2.5)."""
     for resource in one.requests:
         if resource in one.choices:
@@ -232,7 +232,7 @@ class GroupSearch:
 
 
 def _serve_group(
-    search: Search, pods: list[PodSetRequest], one: PodSetResult, group: ResourceGroup, start: int
+    search: Search, pods: list[PodSetDemand], one: PodSetResult, group: ResourceGroup, start: int
 ) -> GroupSearch:
     """Try the flavors of a group from the cursor on (2.5)."""
     found = GroupSearch()
@@ -267,7 +267,7 @@ def _serve_group(
     return found
 
 
-def _obstacle(search: Search, pods: list[PodSetRequest], name: str, wanted: list[str]) -> str:
+def _obstacle(search: Search, pods: list[PodSetDemand], name: str, wanted: list[str]) -> str:
     """Return why a flavor is skipped (2.5), in the order of the list there; empty if it is not."""
     for resource in wanted:
         if search.pins is not None and name not in {search.pins.get((one.name, resource)) for one in pods}:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.queues.pending import PendingQueue
-from gatelift_admission.quota.tree import Node, Tree
+from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.rounds.progress import Nominee
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import UNLIMITED, add
@@ -45,11 +45,11 @@ def broken(state: State) -> list[str]:
     return found
 
 
-def above_limits(node: Node, usage: Usage) -> list[str]:
+def above_limits(node: TreeNode, usage: Usage) -> list[str]:
     """Return where a reservation of `usage` in a round in which nobody has to leave took a node above its limits."""
     found = []
     for cell, amount in usage.items():
-        at: Node | None = node
+        at: TreeNode | None = node
         more = amount
         while at is not None and more > 0:
             limit = at.borrowing_limit(cell) if at.parent is not None else 0
@@ -94,11 +94,11 @@ def overtaken(pending: PendingQueue, entry: Entry) -> list[str]:
     return [f"{entry.uid} overtakes {sorted(ahead)}"] if ahead else []
 
 
-def _of_holders(state: State, node: Node) -> Usage:
+def _of_holders(state: State, node: TreeNode) -> Usage:
     return _sum(one.charged for one in state.entries.values() if one.charged_queue == node.name)
 
 
-def _of_children(node: Node) -> Usage:
+def _of_children(node: TreeNode) -> Usage:
     cells = {cell for child in node.children for cell in child.usage}
     beyond = {
         cell: sum(max(0, child.usage.get(cell, 0) - child.local.get(cell, 0)) for child in node.children)
@@ -119,5 +119,5 @@ def _waiting(pending: PendingQueue) -> list[str]:
     return [*pending.aside, *(uid for one in pending.classes.values() for uid in one.members)]
 
 
-def _borrows(node: Node, usage: Usage) -> bool:
+def _borrows(node: TreeNode, usage: Usage) -> bool:
     return any(node.borrows_with(cell, amount) for cell, amount in usage.items())

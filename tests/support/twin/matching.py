@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gatelift_admission.values.model import PodSetRequest
+from gatelift_admission.values.model import PodSetDemand
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor
 
@@ -23,7 +23,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return bool(toleration.key) and toleration.value == taint.value
 
 
-def untolerated(flavor: ResourceFlavor, pods: PodSetRequest) -> Taint | None:
+def untolerated(flavor: ResourceFlavor, pods: PodSetDemand) -> Taint | None:
     """Return the first evaluated taint that neither the pods nor the flavor itself tolerate (1.3, 2.5)."""
     tolerations = (*pods.tolerations, *flavor.spec.tolerations)
     for taint in flavor.spec.node_taints:
@@ -62,7 +62,7 @@ def _term_matches(expressions: Iterable[Mapping[str, Any]], labels: Mapping[str,
     return all(_meets(one, labels) for one in expressions if one["key"] in labels)
 
 
-def affinity_matches(flavor: ResourceFlavor, pods: PodSetRequest) -> bool:
+def affinity_matches(flavor: ResourceFlavor, pods: PodSetDemand) -> bool:
     """Return whether selectors and required affinity, cut down to the flavor's own keys, match its labels (2.5)."""
     labels = flavor.spec.node_labels
     if any(key in labels and labels[key] != value for key, value in pods.node_selector.items()):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_admission.values.model import PodSetRequest
+from gatelift_admission.values.model import PodSetDemand
 from gatelift_kube.objects.kueue import ClusterQueueSpec, Cohort, ResourceFlavor
 from support.twin.quota import Node, Usage, add_usage, remove_usage
 
@@ -46,7 +46,7 @@ class Work:
     local_queue: str
     priority: int
     timestamp: float
-    pod_sets: tuple[PodSetRequest, ...]
+    pod_sets: tuple[PodSetDemand, ...]
     shape: Any
     active: bool = True
     failed_checks: bool = False

@@ -241,11 +241,11 @@ class Edge:
         found = [each for each in self.upcalls if isinstance(each, kind)]
         return [each for each in found if not cluster or getattr(each, "cluster", "") == cluster]
 
-    def closed_streams(self) -> list[events.StreamClosed]:
-        return [each for each in self.events if isinstance(each, events.StreamClosed)]
+    def closed_streams(self) -> list[events.AgentStreamClosed]:
+        return [each for each in self.events if isinstance(each, events.AgentStreamClosed)]
 
-    def opened_streams(self) -> list[events.StreamOpened]:
-        return [each for each in self.events if isinstance(each, events.StreamOpened)]
+    def opened_streams(self) -> list[events.AgentStreamOpened]:
+        return [each for each in self.events if isinstance(each, events.AgentStreamOpened)]
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -269,9 +269,9 @@ class Edge:
         match command:
             case Patch() | Create():
                 asyncio.get_running_loop().call_soon(self._write, command)
-            case commands.SendFrame():
+            case commands.SendToAgent():
                 self.server.send(command)
-            case commands.CloseStream():
+            case commands.CloseAgentStream():
                 self.server.close(command)
             case commands.IssueCertificate():
                 asyncio.get_running_loop().call_soon(self.enrol.issue, command, DAY, utc_now())
@@ -325,7 +325,7 @@ class WireAgent:
     @property
     def open(self) -> bool:
         """The session carries messages."""
-        return self.session.state is wire.State.OPEN
+        return self.session.state is wire.SessionState.OPEN
 
     def report(self, *messages: Report) -> None:
         self._take(self.session.send(messages, self._now()))

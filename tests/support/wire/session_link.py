@@ -97,7 +97,7 @@ class Link:
             while self.deliver(self.manager) or self.deliver(self.agent):
                 pass
             idle = self.agent.session.unacknowledged == self.manager.session.unacknowledged == 0
-            if idle and self.agent.session.state is self.manager.session.state is wire.State.OPEN:
+            if idle and self.agent.session.state is self.manager.session.state is wire.SessionState.OPEN:
                 return
             self.wait(0.5)
         raise AssertionError(f"no rest: {self.agent.session.state}, {self.manager.session.state}")

@@ -26,7 +26,7 @@ from cryptography.x509.oid import NameOID
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exception
 
 from gatelift_agent.adapters.identity_store import Identity, IdentityChangedError, IdentityStore
-from gatelift_agent.adapters.targets import Target
+from gatelift_agent.adapters.targets import Endpoint
 from gatelift_kube.process.waiting import failure
 from gatelift_wire.streams import identity as wire_identity
 from gatelift_wire.v1 import agent_pb2 as pb
@@ -87,7 +87,7 @@ class Enrolment:
         self,
         store: IdentityStore,
         cluster: str,
-        target: Target | None,
+        target: Endpoint | None,
         token: str,
         ca_bundle: bytes,
         *,
@@ -353,11 +353,11 @@ def _pause(error: BaseException) -> float:
     return error.seconds if isinstance(error, _NotYetError) else 0.0
 
 
-def _unanswered(target: Target, why: str) -> _NotYetError:
+def _unanswered(target: Endpoint, why: str) -> _NotYetError:
     return _NotYetError(f"enrol {target.address}: {why}; it is tried again", ASK_AGAIN_SECONDS_MAX / 10)
 
 
-async def _call(target: Target, bundle: bytes, request: pb.EnrollRequest) -> pb.EnrollResponse:
+async def _call(target: Endpoint, bundle: bytes, request: pb.EnrollRequest) -> pb.EnrollResponse:
     credentials = grpc.ssl_channel_credentials(root_certificates=bundle)
     async with grpc.aio.secure_channel(target.address, credentials, options=target.options()) as channel:
         call = channel.unary_unary(
@@ -373,7 +373,7 @@ async def _call(target: Target, bundle: bytes, request: pb.EnrollRequest) -> pb.
     return response
 
 
-def _served_chain(target: Target) -> list[bytes]:
+def _served_chain(target: Endpoint) -> list[bytes]:
     """Return the certificates (PEM) that the enrolment port shows. Trusts nothing: the caller compares hashes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gatelift_agent.core.values.events import Event, LeadershipExtended, LeadershipGained
+from gatelift_agent.core.values.events import AgentLeadershipExtended, AgentLeadershipGained, Event
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.election import ElectionTimes, LeadStanding
 from gatelift_kube.deciding.errors import KubeError
@@ -48,10 +48,10 @@ async def vacant_term(client: Client, namespace: str, name: str) -> int:
     return (lease.spec.lease_transitions or 0) + 1
 
 
-def gained(term: int, free_term: int, times: ElectionTimes, mark: int = 0) -> LeadershipGained:
+def gained(term: int, free_term: int, times: ElectionTimes, mark: int = 0) -> AgentLeadershipGained:
     """Return the event of a takeover; `free_term` as `vacant_term` said before the candidacy began."""
     settle = 0.0 if term == free_term else settle_seconds(times)
-    return LeadershipGained(term=term, settle_seconds=settle, mark=mark, unix=wall())
+    return AgentLeadershipGained(term=term, settle_seconds=settle, mark=mark, unix=wall())
 
 
 def found_mark(standing: LeadStanding) -> int:
@@ -69,4 +69,4 @@ async def keep_told(
     while True:
         await asyncio.sleep(EXTEND_SECONDS)
         if leads():
-            post(LeadershipExtended(valid_until=valid_until(), mark=mark()))
+            post(AgentLeadershipExtended(valid_until=valid_until(), mark=mark()))

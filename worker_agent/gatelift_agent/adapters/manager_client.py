@@ -1,7 +1,7 @@
 """The gRPC stream to the manager: dials, writes frames in order, reads frames, and says when it is over.
 
 One stream at a time has a task of its own. Frames wait in a bounded queue; a manager that does not read has its stream
-broken. No gRPC exception leaves this file: everything ends as one `StreamClosed` with a line of text.
+broken. No gRPC exception leaves this file: everything ends as one `ManagerStreamClosed` with a line of text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ import structlog
 
 from gatelift_agent.adapters.enrolment import EnrolmentError
 from gatelift_agent.adapters.identity_store import Identity, IdentityStoreError
-from gatelift_agent.adapters.targets import Target
-from gatelift_agent.core.values.events import Event, FrameArrived, FrameViolated, StreamClosed, StreamOpened
+from gatelift_agent.adapters.targets import Endpoint
+from gatelift_agent.core.values.events import (
+    Event,
+    FrameViolated,
+    ManagerFrameArrived,
+    ManagerStreamClosed,
+    ManagerStreamOpened,
+)
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
 from gatelift_wire.streams.frame_writer import FrameWriter
@@ -57,7 +63,7 @@ class ManagerClient:
     """Carries out OpenStream, SendFrame and CloseStream. `identity` returns a valid one, enrolling if need be."""
 
     def __init__(
-        self, post: Callable[[Event], None], target: Target, identity: Callable[[], Awaitable[Identity]]
+        self, post: Callable[[Event], None], target: Endpoint, identity: Callable[[], Awaitable[Identity]]
     ) -> None:
         self._post = post
         self._target = target
@@ -120,7 +126,7 @@ class ManagerClient:
             raise
         finally:
             self._streams.pop(stream.stream_id, None)
-            self._post(StreamClosed(stream_id=stream.stream_id, text=stream.text or text))
+            self._post(ManagerStreamClosed(stream_id=stream.stream_id, text=stream.text or text))
 
     async def _serve(self, stream: _Stream) -> str:
         """Dial, then read and write until one of the two ends; return why."""
@@ -137,7 +143,7 @@ class ManagerClient:
             async with asyncio.timeout(limits.DIAL_SECONDS):
                 await _ready(channel)
             call = channel.stream_stream(METHOD, request_serializer=None, response_deserializer=None)()
-            self._post(StreamOpened(stream_id=stream.stream_id))
+            self._post(ManagerStreamOpened(stream_id=stream.stream_id))
             reader = spawn(f"stream {stream.stream_id} in", self._read(stream, call))
             writer = spawn(f"stream {stream.stream_id} out", self._write(stream, call))
             try:
@@ -164,7 +170,7 @@ class ManagerClient:
             except WireViolation as error:
                 self._post(FrameViolated(stream_id=stream.stream_id, reason=error.reason, text=str(error)))
             else:
-                self._post(FrameArrived(stream_id=stream.stream_id, frame=frame))
+                self._post(ManagerFrameArrived(stream_id=stream.stream_id, frame=frame))
 
     async def _write(self, stream: _Stream, call: Any) -> str:
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.placement.placements import State
-from gatelift_agent.core.values.commands import Command, Note, SendFrame
+from gatelift_agent.core.machine import AgentMachine
+from gatelift_agent.core.placement.placements import PlacementState
+from gatelift_agent.core.values.commands import AgentNote, Command, SendToManager
 from gatelift_agent.core.values.events import Event
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteFailed
 from gatelift_wire.values.messages import GatesLifted
@@ -17,7 +17,7 @@ HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Metrics:
+class AgentMetrics:
     """One registry per process, so that several processes of a test do not meet."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Metrics:
         if isinstance(event, WriteFailed):
             self._failures.labels(event.error.value).inc()
 
-    def performed(self, command: Command, machine: Machine, now: float) -> None:
+    def performed(self, command: Command, machine: AgentMachine, now: float) -> None:
         """Count one command."""
         match command:
             case Create() | Patch() | Delete():
@@ -80,23 +80,23 @@ class Metrics:
                 if writes is None:
                     writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), series[1])
                 writes.inc()
-            case SendFrame(frame=frame):
+            case SendToManager(frame=frame):
                 self._frames.inc()
                 for message in frame.messages:
                     if isinstance(message, GatesLifted):
                         placement = machine.world.placements.get(message.key)
                         if placement is not None and placement.committed_at:
                             self._lift.observe(max(0.0, now - placement.committed_at))
-            case Note(level=level):
+            case AgentNote(level=level):
                 self._notes.labels(level).inc()
             case _:
                 pass
 
     def refresh(
-        self, machine: Machine, *, latency_seconds: float, reachable: bool, writes_held: int, waiting: int
+        self, machine: AgentMachine, *, latency_seconds: float, reachable: bool, writes_held: int, waiting: int
     ) -> None:
         """Set the gauges before a scrape."""
-        counts = dict.fromkeys(State, 0)
+        counts = dict.fromkeys(PlacementState, 0)
         for placement in machine.world.placements.values():
             counts[placement.state] += 1
         for state, count in counts.items():

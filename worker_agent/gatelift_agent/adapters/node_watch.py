@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from gatelift_agent.core.values.events import RoomSeen
-from gatelift_agent.core.values.node_room import NodeRoom, Room
+from gatelift_agent.core.values.node_room import NodeRoom, RoomOfNodes
 from gatelift_kube.api.client import Selection
-from gatelift_kube.deciding.cache import Cache, Change
+from gatelift_kube.deciding.cache import Cache, CacheChange
 from gatelift_kube.deciding.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 from gatelift_kube.objects.core import Node, Pod
 from gatelift_kube.objects.meta import ObjectMeta
@@ -29,7 +29,7 @@ RUNNING = Selection(fields="spec.nodeName!=,status.phase!=Succeeded,status.phase
 class ThinCache(Cache):
     """Which pods there are, by key, UID and version; nothing else of them."""
 
-    def put(self, object_: KubeObject) -> Change:
+    def put(self, object_: KubeObject) -> CacheChange:
         """Remember that there is an object."""
         meta = object_.metadata
         thin = ObjectMeta(
@@ -50,14 +50,14 @@ class NodeWatch:
         self._missing: set[Resource] = {NODE, POD}
         self._changed = asyncio.Event()
         self._problem = ""
-        self._told: Room | None = None
+        self._told: RoomOfNodes | None = None
 
     async def run(self) -> None:
         """Tell, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed.clear()
-            room = Room(problem=self._problem) if self._missing else self._room.room()
+            room = RoomOfNodes(problem=self._problem) if self._missing else self._room.room()
             if room != self._told:
                 self._told = room
                 self._post(RoomSeen(room=room))

@@ -21,7 +21,7 @@ CONNECT_ANSWER_BYTES_MAX = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Endpoint:
     """One port. `server_name` is the name in its certificate where it is not the address's; `proxy` an http:// URL."""
 
     address: str

@@ -19,13 +19,13 @@ from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.seeing import doubts, foreign, observing
 from gatelift_agent.core.session import orders
-from gatelift_agent.core.session.link import Link
+from gatelift_agent.core.session.link import ManagerLink
 from gatelift_agent.core.state import condemned, containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
-from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
-from gatelift_agent.core.values.settings import AgentSettings, Mode
+from gatelift_agent.core.values.settings import AgentMode, AgentSettings
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
@@ -50,7 +50,7 @@ LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
 
 
-class Machine:
+class AgentMachine:
     """Deterministic: the same events at the same times give the same commands."""
 
     def __init__(self, settings: AgentSettings, *, jitter: float = 0.0, backend: MakeBackend = quota_of) -> None:
@@ -58,7 +58,7 @@ class Machine:
         self._settings = settings
         self._backend = backend
         self._world = World(settings, backend)
-        self._link = Link(self._world, jitter=jitter)
+        self._link = ManagerLink(self._world, jitter=jitter)
         self._synced: set[Resource] = set()
         self._watched: tuple[str, ...] = ()
         self._lists_due: float | None = None
@@ -121,9 +121,14 @@ class Machine:
                 self._object(event, now)
             case WriteDone() | WriteFailed():
                 self._answered(event, now)
-            case events.StreamOpened() | events.FrameArrived() | events.FrameViolated() | events.StreamClosed():
+            case (
+                events.ManagerStreamOpened()
+                | events.ManagerFrameArrived()
+                | events.FrameViolated()
+                | events.ManagerStreamClosed()
+            ):
                 self._link.take(event, now)
-            case events.Ticked():
+            case events.AgentTicked():
                 doubts.settle(self._world, now)  # all else that is due is done after every event
             case _:
                 self._take_rarer(event, now)
@@ -139,19 +144,19 @@ class Machine:
                 world.listed.add(namespace)
                 rebuilding.take_namespace(world, namespace, now)
                 doubts.listed(world, now)
-            case events.LeadershipGained():
+            case events.AgentLeadershipGained():
                 self._lose(now)
                 ahead = event.unix - now if event.unix else None
                 lists_from = now + event.settle_seconds
                 self._world.leadership.gain(event.term, lists_from, event.mark, unix_ahead=ahead)
                 self._lists_due = now + event.settle_seconds
-            case events.LeadershipExtended(valid_until=valid_until, mark=mark):
+            case events.AgentLeadershipExtended(valid_until=valid_until, mark=mark):
                 could = world.leadership.acts(now)
                 world.leadership.extend(valid_until, mark)
                 self._link.set_mark(mark)
                 if not could:
                     world.look_at_all()
-            case events.LeadershipLost():
+            case events.AgentLeadershipLost():
                 self._lose(now)
             case events.ApiHealthChanged() | events.RoomSeen():
                 self._cluster_changed(event, now)
@@ -236,14 +241,14 @@ class Machine:
         if asked is None:
             return  # of a time before this replica lost its lead
         world.room_again()
-        if asked.purpose in {Purpose.STATE, Purpose.RECORD}:
+        if asked.purpose in {WritePurpose.STATE, WritePurpose.RECORD}:
             if isinstance(event, WriteDone):
                 world.namespace_left |= world.keeper.written(asked.name, event.object)
             else:
                 world.keeper.failed(asked.name, event.error, now)
                 world.note("warning", f"ConfigMap {asked.name}: {event.message}; it is tried again")
             world.look_at_all()
-        elif asked.purpose is Purpose.ROOM:
+        elif asked.purpose is WritePurpose.ROOM:
             containment.hear(world, lambda: world.admission.answered(asked, event), asked.key, now)
         elif isinstance(event, WriteDone):
             outcomes.done(world, asked, event, now)
@@ -347,13 +352,13 @@ class Machine:
         if self._lists_due is not None and now >= self._lists_due:
             self._lists_due = None
             world.commands.append(WatchCluster())
-            if self._settings.mode is Mode.LOCAL:
+            if self._settings.mode is AgentMode.LOCAL:
                 self._watched = ALL_NAMESPACES
                 world.commands.append(WatchNamespaces(namespaces=ALL_NAMESPACES))
         if not world.leadership.held or world.ready:
             return
         needed = {NAMESPACE, *self._settings.shared_kinds}
-        if self._settings.mode is Mode.REMOTE:
+        if self._settings.mode is AgentMode.REMOTE:
             needed.add(CONFIG_MAP)
         if not needed <= self._synced:
             return
@@ -381,7 +386,7 @@ class Machine:
         One that is gone is watched for as long as a placement is in it: the last events of its objects may still come.
         """
         world = self._world
-        if self._settings.mode is Mode.LOCAL or NAMESPACE not in self._synced or CONFIG_MAP not in self._synced:
+        if self._settings.mode is AgentMode.LOCAL or NAMESPACE not in self._synced or CONFIG_MAP not in self._synced:
             return
         accepted = {name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy)}
         used = set(world.keeper.state.namespaces)

@@ -37,7 +37,7 @@ class Api(Protocol):
         ...
 
 
-class Stream(Protocol):
+class ManagerStream(Protocol):
     """The way to the manager."""
 
     def dial(self, stream_id: int) -> None:
@@ -58,7 +58,7 @@ class Performer:
     """Carries out commands, each at once or by handing it on; never waits."""
 
     api: Api
-    stream: Stream
+    stream: ManagerStream
     install: Callable[[commands.InstallCertificate], None]
     refused: Callable[[commands.IdentityRefused], None] = lambda _command: None
     observe: Callable[[commands.Command], None] = lambda _command: None
@@ -70,11 +70,11 @@ class Performer:
         match command:
             case Create() | Patch() | Delete() | EmitEvent():
                 self.api.write(command)
-            case commands.SendFrame(stream_id=stream_id, frame=frame):
+            case commands.SendToManager(stream_id=stream_id, frame=frame):
                 self.stream.send(stream_id, frame)
-            case commands.OpenStream(stream_id=stream_id):
+            case commands.OpenManagerStream(stream_id=stream_id):
                 self.stream.dial(stream_id)
-            case commands.CloseStream(stream_id=stream_id, text=text):
+            case commands.CloseManagerStream(stream_id=stream_id, text=text):
                 self.stream.close(stream_id, text)
             case commands.WatchCluster():
                 self.api.watch_cluster()
@@ -88,10 +88,10 @@ class Performer:
                 self.install(command)
             case commands.IdentityRefused():
                 self.refused(command)
-            case commands.Note():
+            case commands.AgentNote():
                 self._note(command)
 
-    def _note(self, note: commands.Note) -> None:
+    def _note(self, note: commands.AgentNote) -> None:
         log = self.log.warning if note.level == "warning" else self.log.info
         about = {"workload": note.workload, "epoch": note.epoch}
         log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))

@@ -12,7 +12,7 @@ from gatelift_wire.values.messages import Close, Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendFrame:
+class SendToAgent:
     """Write a frame to a stream. Never waits: an agent that does not read has its stream broken by the adapter."""
 
     stream_id: int
@@ -20,7 +20,7 @@ class SendFrame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloseStream:
+class CloseAgentStream:
     """Tell the peer why, and end the stream."""
 
     stream_id: int
@@ -181,8 +181,8 @@ Command = (
     | ListOutOfSight
     | ListAnew
     | EmitEvent
-    | SendFrame
-    | CloseStream
+    | SendToAgent
+    | CloseAgentStream
     | IssueCertificate
     | AnswerEnrolment
     | StepDown

@@ -47,7 +47,7 @@ class LeadershipLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamOpened:
+class AgentStreamOpened:
     """An agent opened a Session stream. `cluster` is what its certificate says, `key_digest` the digest of its key.
 
     `issued_at`: when that certificate was issued, in seconds since 1970 by the wall clock of who did; 0: there is none.
@@ -60,7 +60,7 @@ class StreamOpened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameArrived:
+class AgentFrameArrived:
     """A frame came on a stream, decoded and within limits."""
 
     stream_id: int
@@ -77,7 +77,7 @@ class StreamViolated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamClosed:
+class AgentStreamClosed:
     """A stream ended, whoever ended it."""
 
     stream_id: int
@@ -189,7 +189,7 @@ class Ticked:
     """The deadline that `next_deadline()` named has passed, or a long cycle asked to go on."""
 
 
-StreamEvent = StreamOpened | FrameArrived | StreamViolated | StreamClosed
+StreamEvent = AgentStreamOpened | AgentFrameArrived | StreamViolated | AgentStreamClosed
 Event = (
     ApiEvent
     | ReadDone
@@ -201,10 +201,10 @@ Event = (
     | LeadershipGained
     | LeadershipExtended
     | LeadershipLost
-    | StreamOpened
-    | FrameArrived
+    | AgentStreamOpened
+    | AgentFrameArrived
     | StreamViolated
-    | StreamClosed
+    | AgentStreamClosed
     | BreakOff
     | TermUnconfirmed
     | EnrolmentAsked

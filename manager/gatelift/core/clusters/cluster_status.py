@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from gatelift.core.api import documents, informing
-from gatelift.core.api.events import StreamOpened
+from gatelift.core.api.events import AgentStreamOpened
 from gatelift.core.api.informing import StatedCapacity
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects import gatelift_bounds as bounds
-from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster, WorkerClusterStatus
+from gatelift_kube.objects.gatelift import ForeignRunStatus, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values import timestamps
 from gatelift_kube.values.numbers import whole
@@ -112,7 +112,7 @@ class Facts:
     certificate_key: str = ""
     """The key of which `certificate_issued_at` speaks: another one that is approved has used no certificate yet."""
     certificate_issued_at: str = ""
-    foreign: tuple[ForeignRun, ...] = ()
+    foreign: tuple[ForeignRunStatus, ...] = ()
     predecessors: tuple[Predecessor, ...] = ()
     predecessors_over: frozenset[PlacementKey] = frozenset()
     capacity: StatedCapacity | None = None
@@ -172,7 +172,7 @@ class Facts:
         self.certificate_key = found.status.key_digest
         self.certificate_issued_at = max(known, found.status.certificate_issued_at or "")
 
-    def uses_certificate(self, opened: StreamOpened) -> None:
+    def uses_certificate(self, opened: AgentStreamOpened) -> None:
         """Take that an agent greets with a certificate: who replays its signing request has one made, and uses none."""
         if opened.issued_at and opened.key_digest == self.certificate_key:
             self.certificate_issued_at = max(self.certificate_issued_at, timestamps.to_text(opened.issued_at))

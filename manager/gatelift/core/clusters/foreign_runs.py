@@ -11,7 +11,7 @@ from __future__ import annotations
 from gatelift.core.api.user_objects import UserObject
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.conditions import find
-from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
+from gatelift_kube.objects.gatelift import ForeignRunStatus, WorkerCluster
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.values import inventory
 
@@ -32,16 +32,16 @@ ANY = UserObject("*", "*", "*")
 """Stands for the objects that are not named: there are more than that."""
 
 
-def read(runs: tuple[inventory.ForeignRun, ...]) -> tuple[ForeignRun, ...]:
+def read(runs: tuple[inventory.ForeignRun, ...]) -> tuple[ForeignRunStatus, ...]:
     """Return what an agent said, as WorkerCluster.status carries it; what no API server has anywhere is no run."""
     found = (
-        ForeignRun(origin=one.origin, kind=one.kind, namespace=one.namespace, name=one.name, count=one.count)
+        ForeignRunStatus(origin=one.origin, kind=one.kind, namespace=one.namespace, name=one.name, count=one.count)
         for one in runs
     )
     return tuple(one for one in found if _can_be(one))
 
 
-def _can_be(run: ForeignRun) -> bool:
+def _can_be(run: ForeignRunStatus) -> bool:
     """Say whether such an object can exist, or is a count of such."""
     said = (
         (run.origin, bounds.LABEL_VALUE),
@@ -58,18 +58,18 @@ def ignored(found: WorkerCluster) -> frozenset[str]:
     return frozenset(one.strip() for one in said[:IGNORED_MAX] if one.strip())
 
 
-def awaited(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> tuple[ForeignRun, ...]:
+def awaited(found: WorkerCluster, runs: tuple[ForeignRunStatus, ...]) -> tuple[ForeignRunStatus, ...]:
     """Return what has to be waited for."""
     origins = ignored(found)
     return tuple(one for one in runs if IGNORE_ALL not in origins and one.origin not in origins)
 
 
-def places(runs: tuple[ForeignRun, ...]) -> frozenset[UserObject]:
+def places(runs: tuple[ForeignRunStatus, ...]) -> frozenset[UserObject]:
     """Return the places that are taken, `ANY` for those that are not named (`successors` says what they hold)."""
     return frozenset(UserObject(one.kind, one.namespace, one.name) if one.name else ANY for one in runs)
 
 
-def condition(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> Condition | None:
+def condition(found: WorkerCluster, runs: tuple[ForeignRunStatus, ...]) -> Condition | None:
     """Return what the WorkerCluster says of them; None: there never were any."""
     if not runs and find(found.status.conditions, CONDITION) is None:
         return None

@@ -7,8 +7,8 @@ events here), `gatelift_wire.sessions.session` (the machine inside).
 from __future__ import annotations
 
 from gatelift.core.api import informing
-from gatelift.core.api.commands import CloseStream, Note, SendFrame
-from gatelift.core.api.events import StreamOpened
+from gatelift.core.api.commands import CloseAgentStream, Note, SendToAgent
+from gatelift.core.api.events import AgentStreamOpened
 from gatelift.core.clusters import capacities, cluster_status, foreign_runs, identity, link_writes
 from gatelift.core.clusters.cluster_record import ClusterRecord
 from gatelift.core.clusters.cluster_status import Facts
@@ -67,7 +67,7 @@ class Link:
         self._unheard = Unheard()
         self.namespaces: frozenset[str] = frozenset()  # in which something is placed
         self._renewals = Renewals(name, leading)
-        self._opened: dict[int, StreamOpened] = {}
+        self._opened: dict[int, AgentStreamOpened] = {}
         self._view: tuple[tuple[object, ...], ClusterView] | None = None
 
     # --- what others ask -------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Link:
             return Close(reason=CloseReason.REVOKED, text=text)
         return None
 
-    def opened(self, event: StreamOpened, now: float, out: Effects) -> None:
+    def opened(self, event: AgentStreamOpened, now: float, out: Effects) -> None:
         """Take a stream that may be served (`refusal` said nothing)."""
         self._opened[event.stream_id] = event
         self.stream(wire.StreamOpened(stream_id=event.stream_id), now, out)
@@ -383,10 +383,10 @@ class Link:
         for output in outputs:
             match output:
                 case wire.Transmit():
-                    out.commands.append(SendFrame(stream_id=output.stream_id, frame=output.frame))
+                    out.commands.append(SendToAgent(stream_id=output.stream_id, frame=output.frame))
                 case wire.CloseStream():
                     close = output.close or Close(reason=CloseReason.SHUTTING_DOWN)
-                    out.commands.append(CloseStream(stream_id=output.stream_id, close=close))
+                    out.commands.append(CloseAgentStream(stream_id=output.stream_id, close=close))
                 case wire.Delivered():
                     self._delivered(output, now, out)
                 case wire.LeaseRenewed():
@@ -497,4 +497,4 @@ class Link:
             out.upcalls.append(LinkRecovered(cluster=self.name))
 
     def _sendable(self, now: float) -> bool:
-        return self._open_session > 0 and self._session.state is wire.State.OPEN and self._leading.valid(now)
+        return self._open_session > 0 and self._session.state is wire.SessionState.OPEN and self._leading.valid(now)

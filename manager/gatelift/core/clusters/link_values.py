@@ -18,7 +18,7 @@ from gatelift.core.api.counter import Proof
 from gatelift.core.api.events import Event
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
-from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
+from gatelift_kube.objects.gatelift import ForeignRunStatus, Predecessor, WorkerCluster
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import DisconnectPolicy, Message, Report
@@ -99,7 +99,7 @@ class ClusterView:
     predecessors: tuple[Predecessor, ...] = ()
     fenced_through: int = 0
     fenced_by: str = ""
-    foreign: tuple[ForeignRun, ...] = ()
+    foreign: tuple[ForeignRunStatus, ...] = ()
     """What other management clusters left there and may run, but for those that a person said not to wait for."""
     resynced_session: int = 0
     unproven: bool = False

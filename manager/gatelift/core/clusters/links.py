@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 
 from gatelift.core.api import events
-from gatelift.core.api.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
+from gatelift.core.api.commands import AnswerEnrolment, CloseAgentStream, EnrolmentVerdict, Note
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.cluster_record import RETRY_SECONDS
@@ -81,7 +81,7 @@ class Links:
         except Exception as error:
             if isinstance(event, LEADERSHIP):
                 raise  # it has no culprit: nobody leads who is not sure of his own lead
-            cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.FrameArrived) else ""
+            cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.AgentFrameArrived) else ""
             self._failed(cluster or type(event).__name__, error, now, out)
         return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
 
@@ -89,7 +89,12 @@ class Links:
         match event:
             case events.LeadershipGained() | events.LeadershipExtended() | events.LeadershipLost():
                 self._leadership(event, now, out)
-            case events.StreamOpened() | events.FrameArrived() | events.StreamViolated() | events.StreamClosed():
+            case (
+                events.AgentStreamOpened()
+                | events.AgentFrameArrived()
+                | events.StreamViolated()
+                | events.AgentStreamClosed()
+            ):
                 self._stream(event, now, out)
             case events.BreakOff():
                 self._break_off(event.cluster, event.text, now, out)
@@ -112,16 +117,16 @@ class Links:
 
     def _stream(self, event: events.StreamEvent, now: float, out: Effects) -> None:
         match event:
-            case events.StreamOpened():
+            case events.AgentStreamOpened():
                 self._stream_opened(event, now, out)
-            case events.FrameArrived():
+            case events.AgentFrameArrived():
                 arrived = wire.FrameReceived(stream_id=event.stream_id, frame=event.frame)
                 self._on_stream(event.stream_id, arrived, now, out)
             case events.StreamViolated():
                 reason = CloseReason.TOO_LARGE if event.too_large else CloseReason.PROTOCOL_VIOLATION
                 bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
                 self._on_stream(event.stream_id, bad, now, out)
-            case events.StreamClosed():
+            case events.AgentStreamClosed():
                 link = self._links.get(self._streams.pop(event.stream_id, ""))
                 if link is not None:
                     link.closed(event.stream_id, event.text, now, out)
@@ -145,7 +150,7 @@ class Links:
             self._contained.failed(f"break off {cluster}", again, now)
             streams = sorted(stream for stream, name in self._streams.items() if name == cluster)
             close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
-            out.commands += [CloseStream(stream_id=stream, close=close) for stream in streams]
+            out.commands += [CloseAgentStream(stream_id=stream, close=close) for stream in streams]
 
     def _apart(self, link: Link, step: Callable[[float, Effects], None], now: float, out: Effects) -> None:
         """Let one of several links take a step; an exception belongs to its cluster, and the others take theirs."""
@@ -267,17 +272,17 @@ class Links:
         self._writes.clear()
         self._local_write = self._local_retry = None
 
-    def _stream_opened(self, event: events.StreamOpened, now: float, out: Effects) -> None:
+    def _stream_opened(self, event: events.AgentStreamOpened, now: float, out: Effects) -> None:
         refusal = self._refusal(event, now)
         if refusal is not None:
-            out.commands.append(CloseStream(stream_id=event.stream_id, close=refusal))
+            out.commands.append(CloseAgentStream(stream_id=event.stream_id, close=refusal))
             return
         self._streams[event.stream_id] = event.cluster
         link = self._links[event.cluster]
         link.opened(event, now, out)
         self._after(link)
 
-    def _refusal(self, event: events.StreamOpened, now: float) -> Close | None:
+    def _refusal(self, event: events.AgentStreamOpened, now: float) -> Close | None:
         if not self._leading.valid(now):
             if event.cluster == LOCAL_CLUSTER:  # its agent is of this process, which took the Lease and has yet to list
                 return Close(reason=CloseReason.SHUTTING_DOWN, text="what is there is being listed")

@@ -7,7 +7,7 @@ import base64
 
 from gatelift_sandbox.embedded import names
 from gatelift_sandbox.embedded.documents import Document, at, items, meta
-from gatelift_sandbox.embedded.failures import FieldError, forbidden_field, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, forbidden_field, wrong
 from gatelift_sandbox.embedded.rules.plain import Rules, WithStatus
 
 NAMESPACE_FINALIZER = "kubernetes"
@@ -77,7 +77,7 @@ class PriorityClassRules(Rules):
         new.setdefault("value", 0)
         return []
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Keep the highest values and the prefix for the system's own."""
         name, value = meta(new).get("name", ""), new.get("value", 0)
         found = []
@@ -89,7 +89,7 @@ class PriorityClassRules(Rules):
             found.append(forbidden_field("value", detail))
         return found
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Keep the value that pods were given."""
         return [
             wrong(field, new.get(field), "field is immutable")
@@ -119,7 +119,7 @@ class SecretRules(Rules):
             new["data"][key] = base64.b64encode(str(text).encode()).decode()
         return []
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Keep the type."""
         same = new.get("type") == old.get("type")
         return [] if same else [wrong("type", new.get("type"), "field is immutable")]

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from gatelift_sandbox.embedded.documents import Document, at, items, meta, timestamp
-from gatelift_sandbox.embedded.failures import FieldError, required, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, required, wrong
 from gatelift_sandbox.embedded.rules.plain import Rules, WithStatus
 from gatelift_sandbox.embedded.schema import Schema, default, prune, validate
 from gatelift_sandbox.embedded.transitions import broken, transitions_of
@@ -57,11 +57,11 @@ class CustomRules(Rules):
             if "status" in old:
                 new["status"] = old["status"]
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Validate against the schema."""
         return validate(new, self._schema) if self._schema is not None else []
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Validate against the schema, but for what was wrong before and has not changed (ratcheting)."""
         if self._schema is None:
             return []
@@ -137,7 +137,7 @@ class DefinitionRules(WithStatus):
             "storedVersions": [v["name"] for v in items(new, "spec", "versions") if v.get("storage")],
         }
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Check what the rest of this server relies on."""
         spec, found = new["spec"], []
         expected = f"{at(spec, 'names', 'plural')}.{spec.get('group')}"
@@ -160,7 +160,7 @@ class DefinitionRules(WithStatus):
         ]
         return found
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Group, scope and names stay."""
         return self.validate_create(new) + [
             wrong(f"spec.{field}", new["spec"].get(field), "field is immutable")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gatelift_sandbox.embedded import names
 from gatelift_sandbox.embedded.documents import Document, copied, encode, meta
-from gatelift_sandbox.embedded.failures import FieldError, bad_request, required, unsupported, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, bad_request, required, unsupported, wrong
 from gatelift_sandbox.embedded.rules.plain import WithStatus
 from gatelift_sandbox.embedded.rules.pod_spec import default_spec, quantity_problem, spec_errors
 
@@ -66,7 +66,7 @@ class JobRules(WithStatus):
         if spec.get("selector") is None:
             spec["selector"] = {"matchLabels": {UID_LABELS[0]: about["uid"]}}
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Check numbers, modes and the template."""
         spec = new["spec"]
         found = _number_errors(spec)
@@ -83,7 +83,7 @@ class JobRules(WithStatus):
         found += _generated_errors(new)
         return found + spec_errors(template["spec"], "spec.template.spec")
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Hold fields fixed as the real server does; a suspended Job's template may change where pods shall run."""
         if subresource == "status":
             return _status_errors(new.get("status") or {}, old.get("status") or {})
@@ -108,7 +108,7 @@ class JobRules(WithStatus):
         return {"status.successful": str((document.get("status") or {}).get("succeeded", 0))}
 
 
-def _number_errors(spec: Document) -> list[FieldError]:
+def _number_errors(spec: Document) -> list[BrokenRule]:
     fields = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
     return [
         wrong(f"spec.{field}", spec[field], "must be greater than or equal to 0")
@@ -117,7 +117,7 @@ def _number_errors(spec: Document) -> list[FieldError]:
     ]
 
 
-def _generated_errors(new: Document) -> list[FieldError]:
+def _generated_errors(new: Document) -> list[BrokenRule]:
     """Hold the template to the labels that the Job's selector was generated for; a manual selector has none."""
     if new["spec"].get("manualSelector"):
         return []
@@ -132,18 +132,18 @@ def _generated_errors(new: Document) -> list[FieldError]:
     ]
 
 
-def _manager_errors(manager: str) -> list[FieldError]:
+def _manager_errors(manager: str) -> list[BrokenRule]:
     domain, slash, path = str(manager).partition("/")
     if not slash or not path:
         detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
         return [wrong("spec.managedBy", manager, detail)]
     if len(manager) > NAME_LENGTH_MAX:
-        return [FieldError("spec.managedBy", "Too long", f"may not be more than {NAME_LENGTH_MAX} bytes")]
+        return [BrokenRule("spec.managedBy", "Too long", f"may not be more than {NAME_LENGTH_MAX} bytes")]
     text = names.subdomain_name(domain)
     return [wrong("spec.managedBy", domain, text)] if text else []
 
 
-def _restart_errors(pod: Document) -> list[FieldError]:
+def _restart_errors(pod: Document) -> list[BrokenRule]:
     if pod.get("restartPolicy") in ("OnFailure", "Never"):
         return []
     if pod.get("restartPolicy") in (None, "", "Always"):
@@ -174,7 +174,7 @@ def _template(after: Document, before: Document, *, suspended: bool) -> Document
     return template
 
 
-def _status_errors(after: Document, before: Document) -> list[FieldError]:
+def _status_errors(after: Document, before: Document) -> list[BrokenRule]:
     """Check lightly: counts are no less than zero, and what has finished stays finished."""
     found = [
         wrong(f"status.{field}", after[field], "must be greater than or equal to 0")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gatelift_sandbox.embedded import names
 from gatelift_sandbox.embedded.documents import Document, meta
-from gatelift_sandbox.embedded.failures import FieldError
+from gatelift_sandbox.embedded.failures import BrokenRule
 
 FALLBACK_GRACE_SECONDS = 0
 
@@ -46,11 +46,11 @@ class Rules:
     def prepare_update(self, new: Document, old: Document, subresource: str) -> None:
         """Undo changes that this path may not make (the status through the object, all else through the status)."""
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Return the rules that a new object breaks (names, labels and the like are checked before)."""
         return []
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Return the rules that a change breaks."""
         return []
 

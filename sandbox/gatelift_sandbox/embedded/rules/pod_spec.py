@@ -9,7 +9,7 @@ from typing import Any
 
 from gatelift_sandbox.embedded import names
 from gatelift_sandbox.embedded.documents import Document, items
-from gatelift_sandbox.embedded.failures import FieldError, duplicate, required, unsupported, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, duplicate, required, unsupported, wrong
 
 GRACE_SECONDS = 30
 VOLUME_MODE = 420
@@ -128,11 +128,11 @@ def _default_volume(volume: Document) -> None:
             volume[source].setdefault("defaultMode", VOLUME_MODE)
 
 
-def spec_errors(spec: Any, path: str) -> list[FieldError]:
+def spec_errors(spec: Any, path: str) -> list[BrokenRule]:
     """Return the rules that a pod spec breaks."""
     if not isinstance(spec, dict):
         return [required(f"{path}.containers")]
-    found: list[FieldError] = []
+    found: list[BrokenRule] = []
     if not spec.get("containers"):
         found.append(required(f"{path}.containers"))
     seen: set[str] = set()
@@ -152,7 +152,7 @@ def spec_errors(spec: Any, path: str) -> list[FieldError]:
     return found + _volume_errors(spec, path)
 
 
-def _gate_errors(spec: Document, path: str) -> list[FieldError]:
+def _gate_errors(spec: Document, path: str) -> list[BrokenRule]:
     found, seen = [], set()
     for index, gate in enumerate(items(spec, "schedulingGates")):
         name = str(gate.get("name") or "")
@@ -164,7 +164,7 @@ def _gate_errors(spec: Document, path: str) -> list[FieldError]:
     return found
 
 
-def _container_errors(container: Document, path: str, seen: set[str]) -> list[FieldError]:
+def _container_errors(container: Document, path: str, seen: set[str]) -> list[BrokenRule]:
     found = []
     name = str(container.get("name") or "")
     if not name:
@@ -182,7 +182,7 @@ def _container_errors(container: Document, path: str, seen: set[str]) -> list[Fi
     return found + _resource_errors(container.get("resources") or {}, f"{path}.resources")
 
 
-def _resource_errors(resources: Document, path: str) -> list[FieldError]:
+def _resource_errors(resources: Document, path: str) -> list[BrokenRule]:
     found = []
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for field, amounts in (("limits", limits), ("requests", requests)):
@@ -217,7 +217,7 @@ def quantity_problem(spec: Any) -> str:
     return ""
 
 
-def _volume_errors(spec: Document, path: str) -> list[FieldError]:
+def _volume_errors(spec: Document, path: str) -> list[BrokenRule]:
     found, known = [], set()
     for index, volume in enumerate(items(spec, "volumes")):
         name = str(volume.get("name") or "")
@@ -231,7 +231,7 @@ def _volume_errors(spec: Document, path: str) -> list[FieldError]:
             for place, mount in enumerate(items(container, "volumeMounts")):
                 if mount.get("name") not in known:
                     at = f"{path}.{field}[{index}].volumeMounts[{place}].name"
-                    found.append(FieldError(at, "Not found", f'"{mount.get("name")}"'))
+                    found.append(BrokenRule(at, "Not found", f'"{mount.get("name")}"'))
     return found
 
 

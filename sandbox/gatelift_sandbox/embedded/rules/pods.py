@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_sandbox.embedded.documents import Document, copied, items, meta, timestamp
-from gatelift_sandbox.embedded.failures import FieldError, bad_request, forbidden_field, wrong
+from gatelift_sandbox.embedded.failures import BrokenRule, bad_request, forbidden_field, wrong
 from gatelift_sandbox.embedded.rules.plain import WithStatus
 from gatelift_sandbox.embedded.rules.pod_spec import (
     GRACE_SECONDS,
@@ -61,7 +61,7 @@ class PodRules(WithStatus):
                 meta(new)["ownerReferences"] = owners
             new.setdefault("status", {})["qosClass"] = (old.get("status") or {}).get("qosClass", "BestEffort")
 
-    def validate_create(self, new: Document) -> list[FieldError]:
+    def validate_create(self, new: Document) -> list[BrokenRule]:
         """Check the spec, and that nobody binds a gated pod."""
         found = spec_errors(new.get("spec"), "spec")
         if new["spec"].get("nodeName") and new["spec"].get("schedulingGates"):
@@ -69,7 +69,7 @@ class PodRules(WithStatus):
             found.append(forbidden_field("spec.nodeName", detail))
         return found
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
+    def validate_update(self, new: Document, old: Document, subresource: str) -> list[BrokenRule]:
         """Allow what a real API server allows: images, deadlines, more tolerations; of a gated pod somewhat more."""
         if subresource:
             return []
@@ -127,7 +127,7 @@ def bind(pod: Document, node: str, now: float) -> None:
     status["conditions"] = conditions
 
 
-def _gate_changes(new: Document, old: Document) -> list[FieldError]:
+def _gate_changes(new: Document, old: Document) -> list[BrokenRule]:
     before = {gate.get("name") for gate in items(old, "schedulingGates")}
     return [
         forbidden_field(
@@ -139,7 +139,7 @@ def _gate_changes(new: Document, old: Document) -> list[FieldError]:
     ]
 
 
-def _toleration_changes(new: Document, old: Document) -> list[FieldError]:
+def _toleration_changes(new: Document, old: Document) -> list[BrokenRule]:
     after = items(new, "tolerations")
     kept = all(
         any({**there, "tolerationSeconds": 0} == {**one, "tolerationSeconds": 0} for there in after)
@@ -154,7 +154,7 @@ def _toleration_changes(new: Document, old: Document) -> list[FieldError]:
     )
 
 
-def _spec_changes(new: Document, old: Document) -> list[FieldError]:
+def _spec_changes(new: Document, old: Document) -> list[BrokenRule]:
     changed = copied(new)
     for field in ("schedulingGates", "tolerations"):
         _restore(changed, old, field)
@@ -181,7 +181,7 @@ def _restore(new: Document, old: Document, field: str) -> None:
         new.pop(field, None)
 
 
-def _deadline_changes(changed: Document, old: Document) -> list[FieldError]:
+def _deadline_changes(changed: Document, old: Document) -> list[BrokenRule]:
     before, after = old.get("activeDeadlineSeconds"), changed.get("activeDeadlineSeconds")
     _restore(changed, old, "activeDeadlineSeconds")
     if before == after or before is None:
@@ -192,7 +192,7 @@ def _deadline_changes(changed: Document, old: Document) -> list[FieldError]:
     return []
 
 
-def _selector_changes(changed: Document, old: Document) -> list[FieldError]:
+def _selector_changes(changed: Document, old: Document) -> list[BrokenRule]:
     """Let the nodeSelector of a gated pod grow, and its affinity change."""
     before, after = old.get("nodeSelector") or {}, changed.get("nodeSelector") or {}
     _restore(changed, old, "nodeSelector")

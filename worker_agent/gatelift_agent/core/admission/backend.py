@@ -15,7 +15,7 @@ import enum
 from dataclasses import dataclass
 from typing import Protocol
 
-from gatelift_agent.core.values.commands import Note
+from gatelift_agent.core.values.commands import AgentNote
 from gatelift_agent.core.values.events import RoomSeen
 from gatelift_kube.deciding.writes import ApiWrite, EmitEvent, WriteDone, WriteFailed
 from gatelift_wire.values.keys import PlacementKey
@@ -48,7 +48,7 @@ class Judgement:
     cost: float = 0.0
 
 
-class Answer(enum.Enum):
+class RoomAnswer(enum.Enum):
     """What came of a request."""
 
     GRANTED = "granted"
@@ -57,21 +57,21 @@ class Answer(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RoomVerdict:
     """Where a request stands. `text`: why it waits (for the log) or is refused (for the manager, with `refusal`).
 
     `again_at`: ask again then, if nothing is heard before.
     """
 
-    answer: Answer
+    answer: RoomAnswer
     text: str = ""
     refusal: Refusal = Refusal.QUOTA_BUSY
     again_at: float | None = None
 
 
-GRANTED = Verdict(answer=Answer.GRANTED)
+GRANTED = RoomVerdict(answer=RoomAnswer.GRANTED)
 
-BackendCommand = ApiWrite | EmitEvent | Note
+BackendCommand = ApiWrite | EmitEvent | AgentNote
 """What a backend may want. It writes with `write_id` 0: writes are numbered where they are carried out."""
 
 
@@ -112,7 +112,7 @@ class Backend(Protocol):
         """
         ...
 
-    def verdict(self, key: PlacementKey, now: float) -> Verdict:
+    def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:
         """Say what came of a request, as it is now: what was granted may be taken back until it is let go."""
         ...
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gatelift_agent.core.admission.backend import Answered, Backend, BackendCommand, Heard, Judgement, Request, Verdict
+from gatelift_agent.core.admission.backend import (
+    Answered,
+    Backend,
+    BackendCommand,
+    Heard,
+    Judgement,
+    Request,
+    RoomVerdict,
+)
 from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.admission.quota import Quota
-from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.admission.quota import WorkerQuota
+from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_agent.core.values.commands import Command
 from gatelift_agent.core.values.events import RoomSeen
 from gatelift_agent.core.values.settings import AgentSettings
@@ -33,7 +41,7 @@ def quota_of(settings: AgentSettings, origin: Callable[[], str]) -> Backend:
     """Return the quota that the settings ask for."""
     if settings.capacity_from_nodes and not settings.capacity:
         return NodeQuota(origin)
-    return Quota(settings.capacity)
+    return WorkerQuota(settings.capacity)
 
 
 class Desk:
@@ -59,7 +67,7 @@ class Desk:
         self.unreleased.pop(request.key, None)
         self._carry_out(request.key, self._backend.ask(request, now))
 
-    def verdict(self, key: PlacementKey, now: float) -> Verdict:
+    def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:
         """Say what came of it."""
         return self._backend.verdict(key, now)
 
@@ -100,6 +108,6 @@ class Desk:
                 continue
             if command.ref.resource in self._not_its:
                 raise NotABackendsWriteError(f"{key}: {type(command).__name__} of {command.ref}")
-            write_id = self._number(Asked(purpose=Purpose.ROOM, key=key, name=command.ref.key.name, at=0.0))
+            write_id = self._number(Asked(purpose=WritePurpose.ROOM, key=key, name=command.ref.key.name, at=0.0))
             self._under_way[write_id] = command
             self._give(replace(command, write_id=write_id))

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
-from gatelift_agent.core.values.commands import Note
+from gatelift_agent.core.admission.backend import (
+    GRANTED,
+    Answered,
+    BackendCommand,
+    Heard,
+    Judgement,
+    Request,
+    RoomVerdict,
+)
+from gatelift_agent.core.values.commands import AgentNote
 from gatelift_agent.core.values.events import RoomSeen
-from gatelift_agent.core.values.node_room import RESOURCES_MAX, Room
+from gatelift_agent.core.values.node_room import RESOURCES_MAX, RoomOfNodes
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -30,7 +38,7 @@ class NodeQuota:
 
     def __init__(self, origin: Callable[[], str]) -> None:
         self._origin = origin
-        self._room: Room | None = None
+        self._room: RoomOfNodes | None = None
         self._used: dict[str, int] = {}
         self._charged: dict[PlacementKey, dict[str, int]] = {}
 
@@ -39,7 +47,7 @@ class NodeQuota:
         """Say whether this worker does quota of its own: not where it sees no node."""
         return self._room is None or bool(self._room.nodes)
 
-    def take(self, room: Room) -> str:
+    def take(self, room: RoomOfNodes) -> str:
         """Take what the nodes have now; return a line for people where it changes whether there is a limit, else ""."""
         before, self._room = self._room, room
         if before is not None and bool(before.nodes) == bool(room.nodes) and before.problem == room.problem:
@@ -73,7 +81,7 @@ class NodeQuota:
             self._used[resource] = self._used.get(resource, 0) + amount
         return ()
 
-    def verdict(self, key: PlacementKey, now: float) -> Verdict:  # noqa: ARG002 (of the protocol)
+    def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:  # noqa: ARG002 (of the protocol)
         """Grant it: its room was held from the offer on."""
         return GRANTED
 
@@ -91,7 +99,7 @@ class NodeQuota:
             return Heard()
         said = self.take(event.room)
         level = "info" if event.room.nodes else "warning"
-        return Heard(commands=(Note(level=level, text=said),) if said else (), capacity=True)
+        return Heard(commands=(AgentNote(level=level, text=said),) if said else (), capacity=True)
 
     def entries(self) -> tuple[CapacityEntry, ...]:
         """Return the capacity as the manager is told it; nothing where there is no limit."""
@@ -110,7 +118,7 @@ class NodeQuota:
         )
 
     def _never(self, wanted: Mapping[str, int], pod_sets: Iterable[PodSetRequest]) -> str:
-        room = self._room or Room()
+        room = self._room or RoomOfNodes()
         whole, largest = dict(room.whole), dict(room.largest)
         for resource, amount in wanted.items():
             if amount and resource not in whole:
@@ -125,7 +133,7 @@ class NodeQuota:
         return ""
 
     def _fits(self, key: PlacementKey, wanted: Mapping[str, int]) -> Judgement:
-        room = self._room or Room()
+        room = self._room or RoomOfNodes()
         whole, taken, own = dict(room.whole), self._taken(), self._charged.get(key, {})
         cost = 0.0
         for resource, amount in wanted.items():
@@ -140,7 +148,7 @@ class NodeQuota:
 
     def _taken(self) -> dict[str, int]:
         """Return what is charged here and what others run, less what of ours runs where nothing is counted."""
-        room, ours = self._room or Room(), self._origin()
+        room, ours = self._room or RoomOfNodes(), self._origin()
         total = dict(self._used)
         for origin, used in room.taken:
             if origin != ours or not ours:

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core.admission.backend import GRANTED, Answered, BackendCommand, Heard, Judgement, Request, Verdict
+from gatelift_agent.core.admission.backend import (
+    GRANTED,
+    Answered,
+    BackendCommand,
+    Heard,
+    Judgement,
+    Request,
+    RoomVerdict,
+)
 from gatelift_agent.core.values.events import RoomSeen
-from gatelift_agent.core.values.settings import FlavorCapacity
+from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -19,12 +27,12 @@ from gatelift_wire.values.refusals import Refusal
 _Slot = tuple[str, str]
 
 
-class Quota:
+class WorkerQuota:
     """Charges of this worker by placement."""
 
     __slots__ = ("_charged", "_nominal", "_used")
 
-    def __init__(self, capacity: Iterable[FlavorCapacity]) -> None:
+    def __init__(self, capacity: Iterable[NominalCapacity]) -> None:
         self._nominal: dict[_Slot, int] = {(each.flavor, each.resource): each.nominal for each in capacity}
         self._used: dict[_Slot, int] = dict.fromkeys(self._nominal, 0)
         self._charged: dict[PlacementKey, dict[_Slot, int]] = {}
@@ -69,7 +77,7 @@ class Quota:
                 self._used[slot] += amount
         return ()
 
-    def verdict(self, key: PlacementKey, now: float) -> Verdict:  # noqa: ARG002 (of the protocol)
+    def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:  # noqa: ARG002 (of the protocol)
         """Grant it: its room was held from the offer on."""
         return GRANTED
 

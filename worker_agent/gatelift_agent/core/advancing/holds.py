@@ -5,7 +5,7 @@ A hold uses no epoch up: nothing was promised but time. It ends by commit, withd
 
 from __future__ import annotations
 
-from gatelift_agent.core.placement.placements import Move, Placement, State
+from gatelift_agent.core.placement.placements import Move, Placement, PlacementState
 from gatelift_agent.core.state.world import World
 from gatelift_wire.values.messages import Offer
 
@@ -44,7 +44,7 @@ def is_full(world: World) -> bool:
     """Say whether no further hold is given."""
     return (
         len(world.placements) >= HOLDS_MAX
-        and sum(1 for placement in world.placements.values() if placement.state is State.HELD) >= HOLDS_MAX
+        and sum(1 for placement in world.placements.values() if placement.state is PlacementState.HELD) >= HOLDS_MAX
     )
 
 

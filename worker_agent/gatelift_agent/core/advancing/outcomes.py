@@ -9,11 +9,11 @@ from __future__ import annotations
 from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
-from gatelift_agent.core.placement.placements import ENDING, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.placement.placements import ENDING, EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.seeing import hidden, observing
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import Asked, Purpose
+from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_agent.core.watched.objects import ref_of
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.versions import is_last
@@ -43,8 +43,8 @@ NOT_RESTORED = "TemplateNotRestored"
 _NEVER = frozenset({WriteError.INVALID, WriteError.DENIED, WriteError.TOO_LARGE})
 """Failures of the very same write for ever, as far as it is ours to say."""
 
-_CREATED = {Purpose.CREATE, Purpose.PROBE}
-_STOPS = {Purpose.STOP, Purpose.RESTORE}
+_CREATED = {WritePurpose.CREATE, WritePurpose.PROBE}
+_STOPS = {WritePurpose.STOP, WritePurpose.RESTORE}
 _HINTS = {
     WriteError.FORBIDDEN: " (bind the agent's role in that namespace)",
     WriteError.QUOTA: " (wait, or raise the namespace's ResourceQuota)",
@@ -60,27 +60,27 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.asked = tracked.attempts = 0
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
-    if asked.purpose is Purpose.SAMPLE:  # nothing was made
+    if asked.purpose is WritePurpose.SAMPLE:  # nothing was made
         allowances.sampled(tracked, asked.form, event.object, now)
         world.look(placement.key)
         return
-    tracked.put_back = tracked.put_back or asked.purpose is Purpose.PUT_BACK
-    if asked.purpose in {Purpose.CREATE, Purpose.LIFT} and event.object is not None:
+    tracked.put_back = tracked.put_back or asked.purpose is WritePurpose.PUT_BACK
+    if asked.purpose in {WritePurpose.CREATE, WritePurpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
-        lifted = asked.purpose is Purpose.LIFT
+        lifted = asked.purpose is WritePurpose.LIFT
         edits.answered(world, placement, tracked, event.object, event.raw, lifted=lifted)
     world.look(placement.key)
     if asked.purpose in _STOPS:
         tracked.stop_written = True
-        tracked.restore_tried = tracked.restore_tried or asked.purpose is Purpose.RESTORE
-    if asked.purpose in {Purpose.REMOVE, Purpose.REMOVE_STRAY}:
+        tracked.restore_tried = tracked.restore_tried or asked.purpose is WritePurpose.RESTORE
+    if asked.purpose in {WritePurpose.REMOVE, WritePurpose.REMOVE_STRAY}:
         _removed(world, tracked, asked, event)
         return
     if event.object is not None and is_last(event.object.metadata):
-        tracked.removed = tracked.removed or asked.purpose is Purpose.UNFINALIZE
+        tracked.removed = tracked.removed or asked.purpose is WritePurpose.UNFINALIZE
         observing.gone_for_sure(world, tracked, event.object, now)
     elif event.object is not None:
-        if asked.purpose is Purpose.PROBE and asked.at >= tracked.unproven_since:
+        if asked.purpose is WritePurpose.PROBE and asked.at >= tracked.unproven_since:
             tracked.unproven = False
         resource = tracked.ref.resource
         observing.seen(world, resource, event.object, event.raw, now)
@@ -105,31 +105,37 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     world.wakes.ask(placement.key, tracked.retry_at)
     world.look(placement.key)
     match asked.purpose:
-        case Purpose.CREATE:
+        case WritePurpose.CREATE:
             _create_failed(world, placement, tracked, asked, event, now)
-        case Purpose.SAMPLE:
+        case WritePurpose.SAMPLE:
             _refused(world, placement, event)
-        case Purpose.PROBE:
+        case WritePurpose.PROBE:
             _probe_failed(world, placement, tracked, event, now)
-        case Purpose.PUT_BACK:
+        case WritePurpose.PUT_BACK:
             if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
                 progress.end(world, placement, edits.edit_ending(world, placement, tracked))
-        case Purpose.LABELS | Purpose.NOTE | Purpose.HOLD | Purpose.TOLD:
+        case WritePurpose.LABELS | WritePurpose.NOTE | WritePurpose.HOLD | WritePurpose.TOLD:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
-        case Purpose.LIFT | Purpose.GATES:
+        case WritePurpose.LIFT | WritePurpose.GATES:
             _lift_failed(world, placement, tracked, event)
-        case Purpose.STOP | Purpose.RESTORE | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
+        case (
+            WritePurpose.STOP
+            | WritePurpose.RESTORE
+            | WritePurpose.UNFINALIZE
+            | WritePurpose.REMOVE
+            | WritePurpose.REMOVE_STRAY
+        ):
             _ending_failed(world, placement, tracked, asked, event, now)
         case (
-            Purpose.RECORD
-            | Purpose.STATE
-            | Purpose.ROOM
-            | Purpose.PODS
-            | Purpose.NAMESPACE
-            | Purpose.CHILD
-            | Purpose.CHILD_LABELS
-            | Purpose.WHY
+            WritePurpose.RECORD
+            | WritePurpose.STATE
+            | WritePurpose.ROOM
+            | WritePurpose.PODS
+            | WritePurpose.NAMESPACE
+            | WritePurpose.CHILD
+            | WritePurpose.CHILD_LABELS
+            | WritePurpose.WHY
         ):
             pass  # the keeper's and the backend's own, and what has an answer of its own
 
@@ -148,7 +154,7 @@ def _carried_out(tracked: Tracked, asked: Asked, now: float) -> None:
 
 
 def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> None:
-    if asked.purpose is Purpose.REMOVE_STRAY:
+    if asked.purpose is WritePurpose.REMOVE_STRAY:
         held = world.held(tracked)
         if event.object is None and held is not None:
             world.objects.gone(tracked.ref.resource, held.object)
@@ -210,7 +216,7 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
 def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
         refusal = _REFUSALS[event.error]
-        ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
+        ending = PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
         progress.end(world, placement, ending)
     elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION} and tracked.attempts == 1:
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
@@ -220,7 +226,7 @@ def _ending_failed(
     world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
 ) -> None:
     if event.error is WriteError.NOT_FOUND or (event.error is WriteError.PRECONDITION and asked.deletes):
-        if asked.purpose is Purpose.REMOVE_STRAY:
+        if asked.purpose is WritePurpose.REMOVE_STRAY:
             held = world.held(tracked)
             if held is not None:
                 world.objects.gone(tracked.ref.resource, held.object)
@@ -232,12 +238,12 @@ def _ending_failed(
         if known is not None:
             observing.gone_for_sure(world, tracked, known, now)
         return
-    if asked.purpose is Purpose.RESTORE and event.error in _NEVER:
+    if asked.purpose is WritePurpose.RESTORE and event.error in _NEVER:
         _not_restored(world, placement, tracked, event)
         return
     if asked.purpose in _STOPS and event.error is WriteError.PRECONDITION:
         return  # it was changed since, perhaps let go by a late lift: what is next follows from how it is by now
-    if asked.purpose is Purpose.REMOVE:
+    if asked.purpose is WritePurpose.REMOVE:
         tracked.removed = False  # it may still be there, and nobody else removes it
     _no_answer(world, placement, f"cannot {asked.purpose.value}", event, now)
 
@@ -256,12 +262,12 @@ def _of_child(
     """Take the answer to a write to a pod of a Job, or about one; nothing to do for all others."""
     if placement is None:
         return
-    if asked.purpose is Purpose.WHY:
+    if asked.purpose is WritePurpose.WHY:
         missing_pods.answered(placement, asked.form, event)
         world.look(placement.key)
-    if asked.purpose is Purpose.CHILD_LABELS:
+    if asked.purpose is WritePurpose.CHILD_LABELS:
         _child_asked(world, placement, asked, event, now)
-    elif asked.purpose is not Purpose.CHILD:
+    elif asked.purpose is not WritePurpose.CHILD:
         return
     elif isinstance(event, WriteFailed):
         _child_failed(world, placement, asked, event, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core.admission.backend import Answer
+from gatelift_agent.core.admission.backend import RoomAnswer
 from gatelift_agent.core.advancing import holds
 from gatelift_agent.core.changes import allowances, edits, relabelling
 from gatelift_agent.core.leaving import closing, draining, kept, leftovers
@@ -22,11 +22,11 @@ from gatelift_agent.core.placement.placements import (
     LIVE,
     STARTING,
     SUPERSEDED,
-    Ending,
     EndingKind,
     Move,
     Placement,
-    State,
+    PlacementEnding,
+    PlacementState,
     Tracked,
 )
 from gatelift_agent.core.refusing import policy, sanitise, starting
@@ -36,7 +36,7 @@ from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
-from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_agent.core.values.shapes import ShapeError
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.ownership import Ownership
@@ -61,23 +61,23 @@ RETRY_MAX_SECONDS = 30.0
 
 def drive(world: World, placement: Placement, now: float) -> None:
     """Look at a placement and ask for whatever is due."""
-    if placement.state is State.HELD:
+    if placement.state is PlacementState.HELD:
         if placement.hold_until <= now:
             holds.let_go(world, placement)
         else:
             world.wakes.ask(placement.key, placement.hold_until)
         return
-    if placement.state in STARTING or placement.state is State.RUNNING:
+    if placement.state in STARTING or placement.state is PlacementState.RUNNING:
         _advance(world, placement, now)
     if placement.state in ENDING:
         draining.drain(world, placement, now)
     if placement.state in ENDED:
         closing.close(world, placement, now)
-    elif placement.state is State.KEPT:
+    elif placement.state is PlacementState.KEPT:
         closing.keep_on(world, placement, now)
 
 
-def end(world: World, placement: Placement, ending: Ending) -> None:
+def end(world: World, placement: Placement, ending: PlacementEnding) -> None:
     """Decide the end of a live placement; the first decision stands, a later one may only shorten the grace."""
     if placement.ending is None:
         placement.ending = ending
@@ -114,18 +114,18 @@ def _advance(world: World, placement: Placement, now: float) -> None:
     if lost is not None:
         end(world, placement, lost)
         return
-    if placement.state in {State.COMMITTED, State.APPLYING}:
+    if placement.state in {PlacementState.COMMITTED, PlacementState.APPLYING}:
         _apply(world, placement, now)
     if placement.state in HELD_BACK:
         _lift(world, placement, now)
-    if placement.state in HELD_BACK or placement.state is State.RUNNING:
+    if placement.state in HELD_BACK or placement.state is PlacementState.RUNNING:
         outcome = _outcome(world, placement)
         if outcome is None:
             reports.observe(world, placement, now)
             return
         # A Job may say its end while its pods stop (before Kubernetes 1.31), or of pods that it no longer knows (P10).
         kind = EndingKind.FINISHED
-        said = Ending(kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
+        said = PlacementEnding(kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
         end(world, placement, said)
 
 
@@ -135,13 +135,13 @@ def _advance(world: World, placement: Placement, now: float) -> None:
 def _apply(world: World, placement: Placement, now: float) -> None:
     if _waits_for_older(world, placement):
         return
-    if placement.state is State.COMMITTED:
+    if placement.state is PlacementState.COMMITTED:
         placement.move(Move.APPLY)
     wanted = [tracked for tracked in placement.objects.values() if not tracked.delete_asked]
     for tracked in wanted:
         if tracked.object is None and not tracked.asked:
             _make(world, placement, tracked, now)
-        if placement.state is not State.APPLYING:
+        if placement.state is not PlacementState.APPLYING:
             return
     complete = len(placement.objects) >= placement.objects_wanted
     if complete and all(tracked.object is not None for tracked in wanted):
@@ -154,14 +154,14 @@ def _waits_for_older(world: World, placement: Placement) -> bool:
     older = [
         other
         for other in world.of_workload(placement.key.uid)
-        if other.key.epoch < placement.key.epoch and other.state is not State.HELD
+        if other.key.epoch < placement.key.epoch and other.state is not PlacementState.HELD
     ]
     for other in older:
         kept.let_go(world, other)
         if not other.forget:
             other.forget = True
             if other.ending is None:
-                end(world, other, Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED))
+                end(world, other, PlacementEnding(kind=EndingKind.STOPPED, reason=SUPERSEDED))
             world.look(other.key)
     return bool(older)
 
@@ -285,7 +285,7 @@ def _waits_for_predecessor(world: World, placement: Placement, tracked: Tracked)
 
 def refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
     """End a placement that cannot be carried out; the manager is told once nothing of it exists."""
-    end(world, placement, Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal))
+    end(world, placement, PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal))
 
 
 # --- lift --------------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def _lift(world: World, placement: Placement, now: float) -> None:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
             if world.leadership.acts(now) and world.has_room(placement):
-                world.ask_patch(Purpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
+                world.ask_patch(WritePurpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
         elif admitted and world.has_room(placement):
             _let_go(world, placement, tracked, now)
 
@@ -329,18 +329,18 @@ def _is_admitted(world: World, placement: Placement, now: float) -> bool:
     verdict = world.admission.verdict(placement.key, now)
     if verdict.again_at is not None:
         world.wakes.ask(placement.key, verdict.again_at)
-    if verdict.answer is Answer.REFUSED:
+    if verdict.answer is RoomAnswer.REFUSED:
         refuse(world, placement, verdict.refusal, verdict.text)
-    elif verdict.answer is Answer.GRANTED and placement.state is State.ADMITTING:
+    elif verdict.answer is RoomAnswer.GRANTED and placement.state is PlacementState.ADMITTING:
         placement.move(Move.GRANT)
         placement.waits_for = ""
-    elif verdict.answer is Answer.NOT_YET:
-        if placement.state is State.GATED:
+    elif verdict.answer is RoomAnswer.NOT_YET:
+        if placement.state is PlacementState.GATED:
             placement.move(Move.WAIT)
         if placement.waits_for != verdict.text:
             placement.waits_for = verdict.text
             world.note("info", "waits for room", placement, why=verdict.text)
-    return verdict.answer is Answer.GRANTED
+    return verdict.answer is RoomAnswer.GRANTED
 
 
 def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -355,7 +355,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         body = kind.user_gates_patch(tracked.object, tracked.user_gates)
         if body is not None:
             left = ",".join(tracked.user_gates)
-            world.ask_patch(Purpose.GATES, placement, tracked, body, now, what=left)
+            world.ask_patch(WritePurpose.GATES, placement, tracked, body, now, what=left)
             return
     if not world.local and not _within_grant(world, placement, tracked, now):
         return
@@ -371,7 +371,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         refuse(world, placement, Refusal.INVALID, str(error))
         return
     tracked.lift_asked = True
-    world.ask_patch(Purpose.LIFT, placement, tracked, body, now)
+    world.ask_patch(WritePurpose.LIFT, placement, tracked, body, now)
 
 
 def _within_grant(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
@@ -388,7 +388,7 @@ def _within_grant(world: World, placement: Placement, tracked: Tracked, now: flo
 # --- ends that nobody here asked for ------------------------------------------------------------------------------
 
 
-def _lost(world: World, placement: Placement, now: float) -> Ending | None:
+def _lost(world: World, placement: Placement, now: float) -> PlacementEnding | None:
     """Return the eviction by somebody else: an object vanished or is being deleted. None if all are well."""
     if world.local:
         return _edited(world, placement, now)  # a deletion is the user's own: the manager sees it too and says stop
@@ -399,7 +399,7 @@ def _lost(world: World, placement: Placement, now: float) -> Ending | None:
         if tracked.delete_asked:
             continue
         if tracked.vanished:
-            return Ending(
+            return PlacementEnding(
                 kind=EndingKind.EVICTED,
                 reason="WorkerObjectDeleted",
                 message=f"{tracked.ref} was removed from the worker cluster by somebody else",
@@ -410,7 +410,7 @@ def _lost(world: World, placement: Placement, now: float) -> Ending | None:
         outcome = kind.outcome(obj)
         # A pod that failed may have failed by its deletion; a Job says Failed by its controller alone.
         if outcome is None or not (outcome.succeeded or kind.pods_are_children):
-            return Ending(
+            return PlacementEnding(
                 kind=EndingKind.EVICTED,
                 reason="WorkerObjectDeleted",
                 message=f"{tracked.ref} was deleted in the worker cluster by somebody else",
@@ -424,7 +424,7 @@ def _has_ended(world: World, placement: Placement) -> bool:
     return outcome is not None and (outcome.succeeded or world.kind(placement).pods_are_children)
 
 
-def _edited(world: World, placement: Placement, now: float) -> Ending | None:
+def _edited(world: World, placement: Placement, now: float) -> PlacementEnding | None:
     """Return the eviction by somebody who changed an object in a way that is not put back. None if all are well."""
     live = (tracked for tracked in placement.objects.values() if not tracked.delete_asked)
     found = next(filter(None, (edits.ending(world, placement, tracked, now) for tracked in live)), None)

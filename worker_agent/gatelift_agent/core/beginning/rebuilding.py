@@ -11,7 +11,14 @@ from types import TracebackType
 
 from gatelift_agent.core.beginning import early
 from gatelift_agent.core.leaving import kept
-from gatelift_agent.core.placement.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import (
+    SUPERSEDED,
+    EndingKind,
+    Placement,
+    PlacementEnding,
+    PlacementState,
+    Tracked,
+)
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, observing, orphans
 from gatelift_agent.core.state import containment
@@ -205,7 +212,12 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
     same = [held for held in objects if held.ref.resource == first.ref.resource]
     meta = first.object.metadata
     placement = Placement(
-        key=key, kind=kind.name, namespace=meta.namespace, name=meta.name, state=State.APPLYING, committed_at=now
+        key=key,
+        kind=kind.name,
+        namespace=meta.namespace,
+        name=meta.name,
+        state=PlacementState.APPLYING,
+        committed_at=now,
     )
     placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
     for held in same:
@@ -221,16 +233,16 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
         set_state(world, placement)
     except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
         containment.object_failed(world, first.ref, error, now)
-        placement.state = State.RUNNING
+        placement.state = PlacementState.RUNNING
     doubts.begin(world, placement)
     forgotten = not world.local and all(
         kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
     )
     if forgotten:
         # Over and without our finalizer: the manager had its final state before the restart.
-        placement.state, placement.forget, placement.over_before = State.STOPPED, True, True
+        placement.state, placement.forget, placement.over_before = PlacementState.STOPPED, True, True
         placement.ended_at = kept.ended_at(world, same, now)
-        placement.ending = Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED)
+        placement.ending = PlacementEnding(kind=EndingKind.STOPPED, reason=SUPERSEDED)
     world.add(placement)
 
 
@@ -249,9 +261,11 @@ def set_state(world: World, placement: Placement) -> None:
     kind = world.kind(placement)
     found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
     if len(found) < placement.objects_wanted:
-        placement.state = State.APPLYING
+        placement.state = PlacementState.APPLYING
     else:
-        placement.state = State.RUNNING if all(world.runs_as_placed(kind, obj) for obj in found) else State.GATED
+        placement.state = (
+            PlacementState.RUNNING if all(world.runs_as_placed(kind, obj) for obj in found) else PlacementState.GATED
+        )
 
 
 def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
@@ -296,7 +310,7 @@ def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> No
     ref = ObjectRef(maker.resource, ObjectKey(namespace, maker.name))
     job = Tracked(ref=ref, pod_set=pod_set, uid=maker.uid, vanished=True)
     world.epochs.use(key)
-    ending = Ending(
+    ending = PlacementEnding(
         kind=EndingKind.EVICTED,
         reason="WorkerObjectDeleted",
         message=f"{job.ref} was removed from the worker cluster by somebody else",
@@ -306,7 +320,7 @@ def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> No
         kind=kind.name,
         namespace=namespace,
         name=maker.name,
-        state=State.DRAINING,
+        state=PlacementState.DRAINING,
         ending=ending,
         objects={job.name: job},
     )

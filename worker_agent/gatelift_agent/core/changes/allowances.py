@@ -16,7 +16,7 @@ import msgspec
 
 from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
-from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.refusing import podspecs
 from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.state.world import World
@@ -112,7 +112,7 @@ def refusal(kind: Kind[Any], tracked: Tracked, asked: Mapping[str, Mapping[str, 
     return (Refusal.REQUESTS_RAISED, f"{tracked.ref}: {more}; {_WAY_OUT}") if more else None
 
 
-def ending(world: World, placement: Placement) -> Ending | None:
+def ending(world: World, placement: Placement) -> PlacementEnding | None:
     """Return the end of a run with a pod that asks for more than was granted; None when none does.
 
     Each pod is counted once, and again when its spec was changed. Nothing is said of what was made without a note.
@@ -131,7 +131,7 @@ def ending(world: World, placement: Placement) -> Ending | None:
         more = _more(pod_requests(pod.spec), mine) if mine is not None else ""
         if more:
             text = f"pod {pod.metadata.namespace}/{pod.metadata.name}: {more}; {_WAY_OUT}"
-            return Ending(kind=EndingKind.EVICTED, reason=RAISED, message=text)
+            return PlacementEnding(kind=EndingKind.EVICTED, reason=RAISED, message=text)
     placement.judged = frozenset(map(_name, pods))
     return None
 

@@ -11,10 +11,18 @@ from typing import Any
 
 import msgspec
 
-from gatelift_agent.core.placement.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import (
+    STARTING,
+    EndingKind,
+    Made,
+    Placement,
+    PlacementEnding,
+    PlacementState,
+    Tracked,
+)
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_kinds.shared.patches import add_to_map, stop_marked
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta
@@ -98,7 +106,7 @@ def keep_told(world: World, placement: Placement, tracked: Tracked, now: float) 
     text = _encoded(Made(mark.generation, mark.charged, tracked.uncharged_told))
     body = {"metadata": {"uid": obj.metadata.uid, "annotations": {ANNOTATION_MADE: text}}}
     if world.has_room(placement) and world.ask_patch(
-        Purpose.TOLD, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE
+        WritePurpose.TOLD, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE
     ):
         tracked.uncharged_told = None
 
@@ -137,7 +145,7 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
         return  # what the edit has ended still stops: a version of the Job or of a pod looks again
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
-    elif world.has_room(placement) and world.ask_patch(Purpose.PUT_BACK, placement, tracked, body, now):
+    elif world.has_room(placement) and world.ask_patch(WritePurpose.PUT_BACK, placement, tracked, body, now):
         _tell(world, placement, tracked, _fields(world, placement, tracked), "it is put back, once")
 
 
@@ -156,7 +164,7 @@ def _tell(world: World, placement: Placement, tracked: Tracked, fields: str, wha
     world.commands.append(EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=EDITED, message=text))
 
 
-def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> Ending | None:
+def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> PlacementEnding | None:
     """Return the end of a run whose object was stopped, let go, suspended, or edited so that it is not put back.
 
     None if it goes on.
@@ -168,20 +176,20 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         return _stopped_at_home(world, placement, tracked)
     if stop_marked(obj.metadata, placement.key):  # by a process before this one, which had decided to end it
         text = f"{tracked.ref} was being stopped when the agent started anew"
-        return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
-    had_to_wait = placement.state is State.ADMITTING or starting.why_not(world, placement, now)
+        return PlacementEnding(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
+    had_to_wait = placement.state is PlacementState.ADMITTING or starting.why_not(world, placement, now)
     if placement.state in STARTING and _let_go(world, placement, tracked) and had_to_wait:
         text = f"{tracked.ref} was let go in the worker cluster by somebody else while it had to wait"
-        return Ending(kind=EndingKind.EVICTED, reason=STARTED, message=text)
+        return PlacementEnding(kind=EndingKind.EVICTED, reason=STARTED, message=text)
     if _suspended(world, placement, obj):
         text = f"{tracked.ref} was suspended in the worker cluster by somebody else"
-        return Ending(kind=EndingKind.EVICTED, reason=SUSPENDED, message=text)
+        return PlacementEnding(kind=EndingKind.EVICTED, reason=SUSPENDED, message=text)
     if edited(world, placement, tracked) and _put_back_body(world, placement, tracked) is None:
         return edit_ending(world, placement, tracked)
     return None
 
 
-def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> Ending | None:
+def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> PlacementEnding | None:
     """Return the end of what bears our stop and is held back: by a leader before this one, or by anybody's hand.
 
     Why it was stopped nobody knows any more, and this attempt never lets it go again. What runs is left running,
@@ -191,13 +199,13 @@ def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> En
     if obj is None or world.kind(placement).lifted(obj) or not stop_marked(obj.metadata, placement.key):
         return None
     text = f"{tracked.ref} says in {LABEL_STOPPING} that this attempt was stopped; it is queued anew"
-    return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
+    return PlacementEnding(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
 
 
-def edit_ending(world: World, placement: Placement, tracked: Tracked) -> Ending:
+def edit_ending(world: World, placement: Placement, tracked: Tracked) -> PlacementEnding:
     """Return the end of a run whose object was edited."""
     text = f"{_fields(world, placement, tracked)} of {tracked.ref} was changed in the worker cluster by somebody else"
-    return Ending(kind=EndingKind.EVICTED, reason=EDITED, message=text)
+    return PlacementEnding(kind=EndingKind.EVICTED, reason=EDITED, message=text)
 
 
 def with_mark(lift: bytes, tracked: Tracked) -> bytes:
@@ -239,7 +247,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
 
 def _suspended(world: World, placement: Placement, obj: KubeObject) -> bool:
     """Say whether what was let go is held back again, and not by our own stop."""
-    was_let_go = placement.state is State.RUNNING or ANNOTATION_MADE in obj.metadata.annotations
+    was_let_go = placement.state is PlacementState.RUNNING or ANNOTATION_MADE in obj.metadata.annotations
     lifted = world.kind(placement).lifted(obj)
     return was_let_go and not lifted and not stop_marked(obj.metadata, placement.key)
 

@@ -13,7 +13,7 @@ import msgspec
 from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kube.deciding.writes import PatchKind
 
@@ -43,7 +43,7 @@ def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: f
         return
     meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     body = msgspec.json.encode({"metadata": {**meta, "labels": world.owner_labels(placement)}})
-    _write(world, placement, tracked, Purpose.LABELS, body, "somebody changed its labels; they are put back", now)
+    _write(world, placement, tracked, WritePurpose.LABELS, body, "somebody changed its labels; they are put back", now)
 
 
 def put_note_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -63,11 +63,11 @@ def put_note_back(world: World, placement: Placement, tracked: Tracked, now: flo
     body = kind.local_note_patch(obj, tracked.raw, tracked.noted)
     if body is not None:
         text = "somebody changed what it was before it was let go; that is noted again"
-        _write(world, placement, tracked, Purpose.NOTE, body, text, now)
+        _write(world, placement, tracked, WritePurpose.NOTE, body, text, now)
 
 
 def _write(
-    world: World, placement: Placement, tracked: Tracked, purpose: Purpose, body: bytes, text: str, now: float
+    world: World, placement: Placement, tracked: Tracked, purpose: WritePurpose, body: bytes, text: str, now: float
 ) -> None:
     if not world.leadership.acts(now):
         return

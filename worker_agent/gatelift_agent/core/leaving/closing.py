@@ -9,12 +9,12 @@ own: nothing of them is removed here.
 from __future__ import annotations
 
 from gatelift_agent.core.leaving import draining, kept, leftovers
-from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
 from gatelift_agent.core.state import condemned, containment
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kinds.shared import pods
@@ -37,7 +37,7 @@ def close(world: World, placement: Placement, now: float) -> None:
         placement.pods_clear = False
         world.look(placement.key)
         return
-    if placement.state is State.STOPPED:
+    if placement.state is PlacementState.STOPPED:
         if placement.ended_at is None:
             placement.ended_at = now
         world.epochs.use(placement.key)
@@ -81,9 +81,9 @@ def remove_stray(world: World, placement: Placement, tracked: Tracked, held: Hel
     stray = Tracked(ref=held.ref, uid=held.object.metadata.uid, object=held.object, raw=held.raw)
     body = draining.without_report(stray)
     if held.object.metadata.deletion_timestamp is None:
-        world.ask_delete(Purpose.REMOVE_STRAY, placement, tracked, stray.uid, now)
+        world.ask_delete(WritePurpose.REMOVE_STRAY, placement, tracked, stray.uid, now)
     elif body is not None:
-        world.ask_patch(Purpose.REMOVE_STRAY, placement, tracked, body, now, kind=PatchKind.JSON)
+        world.ask_patch(WritePurpose.REMOVE_STRAY, placement, tracked, body, now, kind=PatchKind.JSON)
 
 
 def _nobody_asks(placement: Placement) -> bool:
@@ -151,7 +151,7 @@ def _keep(world: World, placement: Placement, now: float) -> None:
 def _clean_up(world: World, placement: Placement, now: float) -> None:
     """Drop finalizers, delete what is left; when all is asked for and answered the placement is gone."""
     done = True
-    if placement.state is not State.KEPT and kept.is_wanted(world, placement, now):
+    if placement.state is not PlacementState.KEPT and kept.is_wanted(world, placement, now):
         _keep(world, placement, now)
         return
     if not world.local:
@@ -188,7 +188,7 @@ def _remove(world: World, placement: Placement, tracked: Tracked, now: float) ->
         tracked.removed = True
         world.mark_cleared(tracked.uid)
         return True
-    tracked.removed = world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
+    tracked.removed = world.ask_delete(WritePurpose.REMOVE, placement, tracked, tracked.uid, now)
     return False
 
 
@@ -204,7 +204,7 @@ def _set_free(world: World, placement: Placement, tracked: Tracked, now: float) 
     body = draining.without_report(tracked)
     if body is not None:
         # Without our finalizer the watch's word that it is gone means no more than that.
-        world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
+        world.ask_patch(WritePurpose.UNFINALIZE, placement, tracked, body, now)
     return body is None
 
 
@@ -230,7 +230,7 @@ def _give_way(world: World, placement: Placement, now: float) -> None:
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.has_room(placement):
-            world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
+            world.ask_patch(WritePurpose.UNFINALIZE, placement, tracked, body, now)
 
 
 def _is_waited_for(tracked: Tracked, *, doomed: bool) -> bool:

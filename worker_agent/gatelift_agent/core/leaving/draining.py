@@ -17,7 +17,7 @@ from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import Purpose
+from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import own_marks, pods
 from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
@@ -160,14 +160,14 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         if world.local and said:  # two watches show it by turns: its answer has to be younger than theirs
             meta["labels"] = {**meta.get("labels", {}), LABEL_FOUND: said}
         body = {"metadata": meta}
-        world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
+        world.ask_patch(WritePurpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
         return
     tests: list[Json] = [
         {"op": "test", "path": f"/metadata/labels/{name.replace('/', '~1')}", "value": labels[name]}
         for name in (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
     ]
     found = {"op": "add", "path": f"/metadata/labels/{LABEL_FOUND.replace('/', '~1')}", "value": "true"}
-    world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode([*tests, found]), now)
+    world.ask_patch(WritePurpose.PROBE, placement, tracked, msgspec.json.encode([*tests, found]), now)
 
 
 def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
@@ -243,7 +243,7 @@ def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step,
     if isinstance(step, DeleteStep):
         grace = graces.grace_seconds(placement, tracked)
         tracked.deleted_by_us = True
-        world.ask_delete(Purpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
+        world.ask_delete(WritePurpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
         return
-    purpose = Purpose.RESTORE if step.restores else Purpose.STOP
+    purpose = WritePurpose.RESTORE if step.restores else WritePurpose.STOP
     world.ask_patch(purpose, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)

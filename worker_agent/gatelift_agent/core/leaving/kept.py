@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kube.values.resources import ObjectRef
@@ -58,7 +58,7 @@ def let_go(world: World, placement: Placement) -> None:
 def make_room(world: World, ref: ObjectRef) -> None:
     """Know nothing more of what is kept under a name that is needed: who needs it removes it, as any leftover."""
     for placement in world.placements_at(ref):
-        if placement.state is State.KEPT:
+        if placement.state is PlacementState.KEPT:
             world.remove(placement)
 
 
@@ -85,7 +85,7 @@ def _is_terminal(world: World, placement: Placement, tracked: Tracked) -> bool:
 
 def found(world: World, now: float) -> list[Placement]:
     """Return what a process before this one may have kept, oldest first."""
-    over = [each for each in world.placements.values() if each.state is State.STOPPED and each.over_before]
+    over = [each for each in world.placements.values() if each.state is PlacementState.STOPPED and each.over_before]
     return sorted(over, key=lambda each: (_ended(each, now), each.key))
 
 

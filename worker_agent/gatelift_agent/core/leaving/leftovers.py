@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import msgspec
 
-from gatelift_agent.core.placement.placements import ENDED, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.placement.placements import ENDED, EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.state import condemned
 from gatelift_agent.core.state.world import World
@@ -20,10 +20,10 @@ from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_wire.values.keys import FINALIZER_REPORT
 
 
-def ending(placement: Placement) -> Ending:
+def ending(placement: Placement) -> PlacementEnding:
     """Return the eviction of what is in a namespace that is being deleted."""
     text = f"namespace {placement.namespace} is being deleted in the worker cluster"
-    return Ending(kind=EndingKind.EVICTED, reason=condemned.REASON, message=text)
+    return PlacementEnding(kind=EndingKind.EVICTED, reason=condemned.REASON, message=text)
 
 
 def never_runs(world: World, placement: Placement) -> bool:

@@ -8,7 +8,7 @@ lease is needed; it only keeps what runs from being taken for what was never the
 
 from __future__ import annotations
 
-from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
@@ -43,7 +43,7 @@ def takes(world: World, commit: Commit) -> bool:
 def runs_already(world: World, commit: Commit) -> Placement:
     """Return the placement of objects that run; what it has to know comes from the commit."""
     placement = Placement(
-        key=commit.key, kind=commit.kind, namespace=commit.namespace, name=commit.name, state=State.RUNNING
+        key=commit.key, kind=commit.kind, namespace=commit.namespace, name=commit.name, state=PlacementState.RUNNING
     )
     world.add(placement)
     return placement
@@ -66,7 +66,7 @@ def runs_all_the_same(world: World, placement: Placement) -> bool:
     The manager's own stop, or its word that the placement is over, is another matter: then it is ended.
     """
     ending = placement.ending
-    if not world.local or placement.state is not State.DRAINING or placement.forget or not placement.objects:
+    if not world.local or placement.state is not PlacementState.DRAINING or placement.forget or not placement.objects:
         return False
     refused = ending is not None and ending.kind is EndingKind.REFUSED and placement.stop_asked is None
     return refused and all(_was_let_go(world, placement, tracked) for tracked in placement.objects.values())

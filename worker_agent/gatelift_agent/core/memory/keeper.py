@@ -20,7 +20,7 @@ import msgspec
 from gatelift_agent.core.memory import kept_state, records
 from gatelift_agent.core.memory.kept_state import KeptState
 from gatelift_agent.core.placement.placements import Placement
-from gatelift_agent.core.values.asked import Asked, Purpose, Writes
+from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_kube.objects.core import ConfigMap
@@ -213,7 +213,7 @@ class Keeper:
             if not shard.wanted or shard.asked or shard.next_at > now:
                 continue
             shard.next_at = now + (0.0 if name == STATE_NAME else BATCH_SECONDS)
-            purpose = Purpose.STATE if name == STATE_NAME else Purpose.RECORD
+            purpose = WritePurpose.STATE if name == STATE_NAME else WritePurpose.RECORD
             shard.asked = writes.ask(Asked(purpose=purpose, key=None, name=name, at=now))
             due.append(self._write(shard.asked, name, shard))
         return due

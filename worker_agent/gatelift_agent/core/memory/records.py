@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementEnding, PlacementState, Tracked
 from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
@@ -50,7 +50,7 @@ def data_key(key: PlacementKey) -> str:
 
 def encode(placement: Placement) -> str:
     """Return the final state of a placement that has ended, as JSON."""
-    ending = placement.ending or Ending(kind=EndingKind.STOPPED)
+    ending = placement.ending or PlacementEnding(kind=EndingKind.STOPPED)
     return msgspec.json.encode(
         _Record(
             uid=placement.key.uid,
@@ -73,7 +73,7 @@ def decode(kinds: Registry, text: str) -> Placement | None:
     """Return the placement of a record, ended and with its objects' last status; None when it cannot be read."""
     try:
         record = _DECODER.decode(text)
-        ending = Ending(
+        ending = PlacementEnding(
             kind=EndingKind(record.ending),
             reason=record.reason,
             message=record.message,
@@ -90,7 +90,7 @@ def decode(kinds: Registry, text: str) -> Placement | None:
         kind=record.kind,
         namespace=record.namespace,
         name=record.name,
-        state=State.STOPPED,
+        state=PlacementState.STOPPED,
         ending=ending,
         failed=_tellable(record.failed),
         objects_wanted=len(record.objects),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import EndingKind, Placement
 from gatelift_kinds.shared import failed_container
-from gatelift_kinds.shared.failed_container import Failure
+from gatelift_kinds.shared.failed_container import PodFailure
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.messages import FailedContainer
 
@@ -23,7 +23,7 @@ class Failures:
     __slots__ = ("_first",)
 
     def __init__(self) -> None:
-        self._first: dict[str, Failure] = {}
+        self._first: dict[str, PodFailure] = {}
 
     def __len__(self) -> int:
         return len(self._first)
@@ -47,7 +47,7 @@ class Failures:
         ending = placement.ending
         if ending is None or ending.kind is not EndingKind.FINISHED or ending.succeeded:
             return None
-        found: Failure | None = None
+        found: PodFailure | None = None
         for tracked in placement.objects.values():
             pod = tracked.last_object if tracked.object is None else tracked.object
             own = failed_container.of_pod(pod, tracked.raw) if isinstance(pod, Pod) else self._first.get(tracked.uid)

@@ -27,7 +27,7 @@ from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, Failed
 from gatelift_wire.values.refusals import Refusal
 
 
-class State(enum.Enum):
+class PlacementState(enum.Enum):
     """Where a placement stands; the value is the name that inventories and metrics carry."""
 
     __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
@@ -71,54 +71,79 @@ class Move(enum.Enum):
     TAKEN_UP = "what was to be refused runs, let go under its very record"
 
 
-TABLE: dict[State, dict[Move, State]] = {
-    State.OFFERED: {Move.HOLD: State.HELD, Move.REFUSE: State.REFUSED},
-    State.HELD: {Move.COMMIT: State.COMMITTED, Move.EXPIRE: State.EXPIRED, Move.REFUSE: State.REFUSED},
-    State.COMMITTED: {
-        Move.APPLY: State.APPLYING,
-        Move.REFUSE: State.REFUSED,
-        Move.END: State.DRAINING,
-        Move.FENCE: State.FENCING,
+TABLE: dict[PlacementState, dict[Move, PlacementState]] = {
+    PlacementState.OFFERED: {Move.HOLD: PlacementState.HELD, Move.REFUSE: PlacementState.REFUSED},
+    PlacementState.HELD: {
+        Move.COMMIT: PlacementState.COMMITTED,
+        Move.EXPIRE: PlacementState.EXPIRED,
+        Move.REFUSE: PlacementState.REFUSED,
     },
-    State.APPLYING: {Move.APPLIED: State.GATED, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
-    State.GATED: {
-        Move.WAIT: State.ADMITTING,
-        Move.LIFTED: State.RUNNING,
-        Move.END: State.DRAINING,
-        Move.FENCE: State.FENCING,
+    PlacementState.COMMITTED: {
+        Move.APPLY: PlacementState.APPLYING,
+        Move.REFUSE: PlacementState.REFUSED,
+        Move.END: PlacementState.DRAINING,
+        Move.FENCE: PlacementState.FENCING,
     },
-    State.ADMITTING: {
-        Move.GRANT: State.GATED,
-        Move.LIFTED: State.RUNNING,  # a lift that was asked for before the room was taken back
-        Move.END: State.DRAINING,
-        Move.FENCE: State.FENCING,
+    PlacementState.APPLYING: {
+        Move.APPLIED: PlacementState.GATED,
+        Move.END: PlacementState.DRAINING,
+        Move.FENCE: PlacementState.FENCING,
     },
-    State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
-    State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING, Move.TAKEN_UP: State.RUNNING},
-    State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
-    State.STOPPED: {
-        Move.REPORTED: State.REPORTED,
-        Move.KEEP: State.KEPT,
-        Move.CLEARED: State.GONE,
-        Move.AGAIN: State.DRAINING,
+    PlacementState.GATED: {
+        Move.WAIT: PlacementState.ADMITTING,
+        Move.LIFTED: PlacementState.RUNNING,
+        Move.END: PlacementState.DRAINING,
+        Move.FENCE: PlacementState.FENCING,
     },
-    State.REPORTED: {Move.KEEP: State.KEPT, Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
-    State.KEPT: {Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
-    State.REFUSED: {},
-    State.EXPIRED: {},
-    State.GONE: {},
+    PlacementState.ADMITTING: {
+        Move.GRANT: PlacementState.GATED,
+        Move.LIFTED: PlacementState.RUNNING,  # a lift that was asked for before the room was taken back
+        Move.END: PlacementState.DRAINING,
+        Move.FENCE: PlacementState.FENCING,
+    },
+    PlacementState.RUNNING: {Move.END: PlacementState.DRAINING, Move.FENCE: PlacementState.FENCING},
+    PlacementState.DRAINING: {
+        Move.STILL: PlacementState.STOPPED,
+        Move.FENCE: PlacementState.FENCING,
+        Move.TAKEN_UP: PlacementState.RUNNING,
+    },
+    PlacementState.FENCING: {Move.STILL: PlacementState.STOPPED, Move.END: PlacementState.FENCING},
+    PlacementState.STOPPED: {
+        Move.REPORTED: PlacementState.REPORTED,
+        Move.KEEP: PlacementState.KEPT,
+        Move.CLEARED: PlacementState.GONE,
+        Move.AGAIN: PlacementState.DRAINING,
+    },
+    PlacementState.REPORTED: {
+        Move.KEEP: PlacementState.KEPT,
+        Move.CLEARED: PlacementState.GONE,
+        Move.AGAIN: PlacementState.DRAINING,
+    },
+    PlacementState.KEPT: {Move.CLEARED: PlacementState.GONE, Move.AGAIN: PlacementState.DRAINING},
+    PlacementState.REFUSED: {},
+    PlacementState.EXPIRED: {},
+    PlacementState.GONE: {},
 }
 """A missing entry is illegal: `Placement.move` raises and changes nothing. Messages are for `orders`."""
 
-FIRST_STATES = frozenset({State.OFFERED, State.COMMITTED, State.APPLYING, State.GATED, State.RUNNING, State.STOPPED})
+FIRST_STATES = frozenset(
+    {
+        PlacementState.OFFERED,
+        PlacementState.COMMITTED,
+        PlacementState.APPLYING,
+        PlacementState.GATED,
+        PlacementState.RUNNING,
+        PlacementState.STOPPED,
+    }
+)
 """Where a placement may begin: with an offer, or rebuilt from the worker's objects or records after a restart."""
 
-HELD_BACK = frozenset({State.GATED, State.ADMITTING})
+HELD_BACK = frozenset({PlacementState.GATED, PlacementState.ADMITTING})
 """Every object exists, and is not let go, or not all of them are."""
-STARTING = HELD_BACK | {State.COMMITTED, State.APPLYING}
-LIVE = STARTING | {State.RUNNING}
-ENDING = frozenset({State.DRAINING, State.FENCING})
-ENDED = frozenset({State.STOPPED, State.REPORTED})
+STARTING = HELD_BACK | {PlacementState.COMMITTED, PlacementState.APPLYING}
+LIVE = STARTING | {PlacementState.RUNNING}
+ENDING = frozenset({PlacementState.DRAINING, PlacementState.FENCING})
+ENDED = frozenset({PlacementState.STOPPED, PlacementState.REPORTED})
 
 
 class IllegalMoveError(Exception):
@@ -139,7 +164,7 @@ class EndingKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class PlacementEnding:
     """Why and as what a placement ends. `succeeded` matters for FINISHED, `refusal` for REFUSED only."""
 
     kind: EndingKind
@@ -266,7 +291,7 @@ class Placement:
     namespace: str
     name: str
     queue: str = ""
-    state: State = State.OFFERED
+    state: PlacementState = PlacementState.OFFERED
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     stop_after_seconds: float = 0.0
     release: str = ""
@@ -283,7 +308,7 @@ class Placement:
     """Why the backend has not granted room, as the log has it."""
     room_given_back: bool = False
     """Its room was released, and it was asked for none since."""
-    ending: Ending | None = None
+    ending: PlacementEnding | None = None
     failed: FailedContainer | None = None
     """Which container failed first, where it ended so: told with its end (`failures`)."""
     stop_asked: str | None = None

@@ -41,7 +41,7 @@ def read(kind: Kind[Any], content: bytes) -> Json:
     return spec
 
 
-class Found(NamedTuple):
+class FoundSpec(NamedTuple):
     """The spec of the pods of one pod set: `path` for texts (`spec.template.spec`), and what is said of those pods."""
 
     pod_set: str
@@ -51,14 +51,14 @@ class Found(NamedTuple):
     """Of the pod template; none where the object is the pod."""
 
 
-def pod_specs(kind: Kind[Any], spec: Json) -> list[Found]:
+def pod_specs(kind: Kind[Any], spec: Json) -> list[FoundSpec]:
     """Return every pod spec of an object of that kind; SpecError where one is absent, or nothing is known of them."""
     if not kind.pod_specs:
         raise SpecError(f"spec: where a {kind.name} has its pod specs is not known here; use an agent that serves it")
     return [_pod_spec(kind, at, spec) for at in kind.pod_specs]
 
 
-def _pod_spec(kind: Kind[Any], at: PodSpecAt, spec: Json) -> Found:
+def _pod_spec(kind: Kind[Any], at: PodSpecAt, spec: Json) -> FoundSpec:
     path, found, template = "spec", spec, {}
     for step in (*at.template, "spec") if at.template else ():
         inside = found.get(step)
@@ -66,7 +66,7 @@ def _pod_spec(kind: Kind[Any], at: PodSpecAt, spec: Json) -> Found:
         if not isinstance(inside, dict):
             raise SpecError(f"{path}: must be a JSON object; a {kind.name} has its pod spec there")
         template, found = found, inside
-    return Found(at.pod_set, path, found, inner(inner(template, "metadata"), "annotations") if at.template else {})
+    return FoundSpec(at.pod_set, path, found, inner(inner(template, "metadata"), "annotations") if at.template else {})
 
 
 def containers(path: str, spec: Json) -> list[tuple[str, Json]]:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import (
+    HELD_BACK,
+    STARTING,
+    EndingKind,
+    Placement,
+    PlacementEnding,
+    PlacementState,
+    Tracked,
+)
 from gatelift_agent.core.reporting import troubles
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
@@ -91,10 +99,10 @@ def everything(world: World, placement: Placement) -> None:
     placement.wait_told = ""
     if placement.state in HELD_BACK:
         world.say(Applied(key=placement.key))
-    elif placement.state is State.RUNNING:
+    elif placement.state is PlacementState.RUNNING:
         world.say(Applied(key=placement.key))
         world.say(GatesLifted(key=placement.key))
-    elif placement.state is State.REPORTED:
+    elif placement.state is PlacementState.REPORTED:
         final = final_message(placement)
         if final is not None:
             world.say(final)
@@ -191,7 +199,7 @@ def _objects(placement: Placement) -> tuple[ObjectReport, ...]:
     return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if tracked.uid)
 
 
-def _finished(placement: Placement, ending: Ending) -> Message:
+def _finished(placement: Placement, ending: PlacementEnding) -> Message:
     return Finished(
         key=placement.key,
         succeeded=ending.succeeded,
@@ -203,15 +211,15 @@ def _finished(placement: Placement, ending: Ending) -> Message:
     )
 
 
-def _stopped(placement: Placement, ending: Ending) -> Message:
+def _stopped(placement: Placement, ending: PlacementEnding) -> Message:
     return Stopped(key=placement.key, reason=ending.reason, message=ending.message, objects=_objects(placement))
 
 
-def _refused(placement: Placement, ending: Ending) -> Message:
+def _refused(placement: Placement, ending: PlacementEnding) -> Message:
     return Refused(key=placement.key, refusal=ending.refusal, text=ending.message)
 
 
-def _evicted(placement: Placement, ending: Ending) -> Message:
+def _evicted(placement: Placement, ending: PlacementEnding) -> Message:
     return Evicted(key=placement.key, reason=ending.reason, message=ending.message)
 
 

@@ -10,11 +10,11 @@ from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
     SUPERSEDED,
-    Ending,
     EndingKind,
     Hidden,
     Placement,
-    State,
+    PlacementEnding,
+    PlacementState,
     Tracked,
 )
 from gatelift_agent.core.seeing import foreign
@@ -144,7 +144,7 @@ def namespace_left(world: World, name: str, now: float) -> None:
     for placement in tuple(world.placements.values()):
         if placement.namespace != name:
             continue
-        if placement.state is State.KEPT:  # of it nothing is left to be said, and nothing to be asked for
+        if placement.state is PlacementState.KEPT:  # of it nothing is left to be said, and nothing to be asked for
             world.remove(placement)
             continue
         if placement.state in LIVE | ENDING:
@@ -206,7 +206,7 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
         _doubt(world, obj, now)
 
 
-def strays_of(world: World, key: PlacementKey, *, ending: Ending | None = None) -> None:
+def strays_of(world: World, key: PlacementKey, *, ending: PlacementEnding | None = None) -> None:
     """Stop what is here of a placement that the manager ends and this agent does not know (HD-215).
 
     The create of a process before this one may have landed after this one has listed. With `ending` it is told as any
@@ -218,7 +218,7 @@ def strays_of(world: World, key: PlacementKey, *, ending: Ending | None = None) 
             stray(world, held, ending=ending)
 
 
-def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
+def stray(world: World, held: Held, *, ending: PlacementEnding | None = None) -> None:
     """Remove an object of ours that lands after its placement was declared over: the late create of an answer UNKNOWN.
 
     Only an epoch that this process has used up proves that; what else carries our labels is left alone. Asked when an
@@ -238,8 +238,8 @@ def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
         kind=kind.name,
         namespace=meta.namespace,
         name=meta.name,
-        state=State.DRAINING,
-        ending=ending or Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED),
+        state=PlacementState.DRAINING,
+        ending=ending or PlacementEnding(kind=EndingKind.STOPPED, reason=SUPERSEDED),
         forget=ending is None,
         objects={tracked.name: tracked},
     )

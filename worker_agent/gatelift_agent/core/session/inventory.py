@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from gatelift_agent.core.placement.placements import Placement, State, Tracked
+from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
@@ -21,7 +21,16 @@ from gatelift_wire.values.violations import WireViolation
 
 _MARK = re.compile(r"[0-9a-f]{32}")
 """What a mark looks like to us, who cannot make one: people edit annotations."""
-_UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.KEPT, State.GONE})
+_UNLISTED = frozenset(
+    {
+        PlacementState.OFFERED,
+        PlacementState.HELD,
+        PlacementState.REFUSED,
+        PlacementState.EXPIRED,
+        PlacementState.KEPT,
+        PlacementState.GONE,
+    }
+)
 
 
 def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:

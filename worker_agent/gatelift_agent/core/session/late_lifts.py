@@ -15,7 +15,7 @@ record says, admitted and charged, and nobody has asked for its end: it is taken
 
 from __future__ import annotations
 
-from gatelift_agent.core.placement.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementEnding, PlacementState, Tracked
 from gatelift_agent.core.session import naming
 from gatelift_agent.core.state.world import World
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
@@ -40,8 +40,8 @@ def defeat_first(
         kind=commit.kind,
         namespace=commit.namespace,
         name=commit.name,
-        state=State.DRAINING,
-        ending=Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal),
+        state=PlacementState.DRAINING,
+        ending=PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal),
     )
     naming.take_terms(world, placement, commit, now)
     for one in commit.objects:

@@ -29,14 +29,16 @@ SLOW_SECONDS = 0.3
 VERY_SLOW_SECONDS = 1.0
 """Write latency at which one eighth is left: creates would pile up to their time limit otherwise."""
 
-StreamEvent = events.StreamOpened | events.FrameArrived | events.FrameViolated | events.StreamClosed
+StreamEvent = (
+    events.ManagerStreamOpened | events.ManagerFrameArrived | events.FrameViolated | events.ManagerStreamClosed
+)
 
 
 class _SessionOver(Exception):  # noqa: N818 (no error of its own: it carries one out of a loop)
     """A message could not be taken, which has been told."""
 
 
-class Link:
+class ManagerLink:
     """Drives the session. Commands are obeyed as they come; what is said goes out with `flush`."""
 
     def __init__(self, world: World, *, jitter: float = 0.0) -> None:
@@ -150,12 +152,12 @@ class Link:
         for output in outputs:
             match output:
                 case session.OpenStream(stream_id=stream_id):
-                    world.commands.append(commands.OpenStream(stream_id=stream_id))
+                    world.commands.append(commands.OpenManagerStream(stream_id=stream_id))
                 case session.Transmit(stream_id=stream_id, frame=frame):
-                    world.commands.append(commands.SendFrame(stream_id=stream_id, frame=frame))
+                    world.commands.append(commands.SendToManager(stream_id=stream_id, frame=frame))
                 case session.CloseStream(stream_id=stream_id, close=close):
                     text = f"{close.reason.value}: {close.text}" if close is not None else ""
-                    world.commands.append(commands.CloseStream(stream_id=stream_id, text=text))
+                    world.commands.append(commands.CloseManagerStream(stream_id=stream_id, text=text))
                 case session.Welcomed():
                     self._welcomed(output, now)
                 case session.InventoryAsked(request=request, namespaces=namespaces):
@@ -267,11 +269,11 @@ def credits_of(world: World) -> int:
 
 def _session_event(event: StreamEvent) -> session.SessionEvent:
     match event:
-        case events.StreamOpened(stream_id=stream_id):
+        case events.ManagerStreamOpened(stream_id=stream_id):
             return session.StreamOpened(stream_id=stream_id)
-        case events.FrameArrived(stream_id=stream_id, frame=frame):
+        case events.ManagerFrameArrived(stream_id=stream_id, frame=frame):
             return session.FrameReceived(stream_id=stream_id, frame=frame)
         case events.FrameViolated(stream_id=stream_id, reason=reason, text=text):
             return session.BadFrame(stream_id=stream_id, reason=reason, text=text)
-        case events.StreamClosed(stream_id=stream_id, text=text):
+        case events.ManagerStreamClosed(stream_id=stream_id, text=text):
             return session.StreamClosed(stream_id=stream_id, text=text)

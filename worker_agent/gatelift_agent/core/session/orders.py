@@ -17,11 +17,11 @@ from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
     STARTING,
-    Ending,
     EndingKind,
     Move,
     Placement,
-    State,
+    PlacementEnding,
+    PlacementState,
     Tracked,
 )
 from gatelift_agent.core.refusing import policy
@@ -113,7 +113,7 @@ def _keep_template(world: World, blob: TemplateBlob) -> None:
 
 def _withdraw(world: World, order: Withdraw) -> None:
     placement = world.placements.get(order.key)
-    if placement is not None and placement.state is State.HELD:
+    if placement is not None and placement.state is PlacementState.HELD:
         holds.let_go(world, placement)
 
 
@@ -142,7 +142,7 @@ def _judge(world: World, wanted: Offer | Commit) -> Judgement:
 
 def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] | None:
     held = world.placements.get(offer.key)
-    if world.epochs.is_used(offer.key) or (held is not None and held.state is not State.HELD):
+    if world.epochs.is_used(offer.key) or (held is not None and held.state is not PlacementState.HELD):
         return Refusal.EPOCH_STALE, f"epoch {offer.key.epoch} was used here already; offer a higher one"
     if not holds.serves(world, offer.kind):
         kinds = ", ".join(world.settings.kinds)
@@ -165,9 +165,9 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
 
 def _commit(world: World, commit: Commit, now: float) -> None:
     placement = world.placements.get(commit.key)
-    if placement is not None and placement.state is State.KEPT:
+    if placement is not None and placement.state is PlacementState.KEPT:
         placement = None  # it is over, as one of which nothing is left
-    if placement is not None and placement.state is not State.HELD:
+    if placement is not None and placement.state is not PlacementState.HELD:
         _commit_again(world, placement, commit, now)
         return
     if world.local and retaking.takes(world, commit):
@@ -264,10 +264,10 @@ def _why_no_object(one: ObjectTemplate) -> tuple[Refusal, str] | None:
 def _accept(world: World, placement: Placement, commit: Commit, now: float) -> None:
     world.epochs.use(commit.key)
     naming.take_terms(world, placement, commit, now)
-    if placement.state is State.HELD:
+    if placement.state is PlacementState.HELD:
         placement.move(Move.COMMIT)
     try:
-        world.ask_room(placement, now, placed=placement.state is State.RUNNING)
+        world.ask_room(placement, now, placed=placement.state is PlacementState.RUNNING)
     except Exception as error:  # noqa: BLE001 (containment: it is asked for again before anything is let go)
         containment.placement_failed(world, placement, error, now)
     world.wakes.drop(placement.key)
@@ -279,7 +279,7 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
         if world.local:
             tracked.uid = one.template  # another object may have its name by now, and is not admitted
         world.track(placement, tracked)
-    if placement.state is State.RUNNING:
+    if placement.state is PlacementState.RUNNING:
         retaking.retake(world, placement)
     world.look(placement.key)
 
@@ -310,7 +310,7 @@ def _commit_again(world: World, placement: Placement, commit: Commit, now: float
                 if tracked is not None:
                     tracked.template, tracked.metadata = one.template, one.metadata
         _confirm(world, commit.key)
-    elif placement.state is State.REPORTED:
+    elif placement.state is PlacementState.REPORTED:
         _say_final(world, placement)
 
 
@@ -333,18 +333,18 @@ def _stop(world: World, stop: Stop) -> None:
         return
     world.epochs.use(stop.key)  # also of what was never seen: an offer or commit behind it comes too late (R5)
     if placement is None:
-        ending = Ending(kind=EndingKind.STOPPED, reason=stop.reason, message=cut(stop.message))
+        ending = PlacementEnding(kind=EndingKind.STOPPED, reason=stop.reason, message=cut(stop.message))
         observing.strays_of(world, stop.key, ending=ending)
         if stop.key in world.placements:
             return  # it says so when nothing of it is left
-    if placement is None or placement.state in {State.HELD, State.KEPT}:
-        if placement is not None and placement.state is State.KEPT:
+    if placement is None or placement.state in {PlacementState.HELD, PlacementState.KEPT}:
+        if placement is not None and placement.state is PlacementState.KEPT:
             kept.let_go(world, placement)
         elif placement is not None:
             holds.let_go(world, placement)
         world.say(Stopped(key=stop.key, reason=stop.reason, message=cut(stop.message)))
         return
-    if placement.state is State.REPORTED:
+    if placement.state is PlacementState.REPORTED:
         _say_final(world, placement, stopped=stop)
         return
     if placement.state in LIVE or placement.state in ENDING:
@@ -362,7 +362,7 @@ def answer_late_stops(world: World) -> None:
 
 
 def _end_for(world: World, placement: Placement, stop: Stop) -> None:
-    ending = Ending(
+    ending = PlacementEnding(
         kind=EndingKind.STOPPED,
         reason=stop.reason,
         message=cut(stop.message),
@@ -377,7 +377,7 @@ def _end_for(world: World, placement: Placement, stop: Stop) -> None:
     progress.end(world, placement, ending)
 
 
-def _is_provisional(world: World, ending: Ending) -> bool:
+def _is_provisional(world: World, ending: PlacementEnding) -> bool:
     """Say whether the manager's cause stands for what was begun without it.
 
     A stop of before a restart; at `local` what became of the commit that only names what is to be stopped.
@@ -401,7 +401,7 @@ def _forget(world: World, order: Forget) -> None:
         if not order.gone:  # said of each that goes at home, and nearly always nothing of it is left
             observing.strays_of(world, key)
         return
-    if placement.state is State.HELD:
+    if placement.state is PlacementState.HELD:
         holds.let_go(world, placement)
         return
     if order.gone:
@@ -411,7 +411,7 @@ def _forget(world: World, order: Forget) -> None:
     placement.forget = True
     if placement.state in LIVE:
         # Not ended here, but the manager is done with it: it is stopped first, whatever the manager thought.
-        progress.end(world, placement, Ending(kind=EndingKind.STOPPED, reason="Forgotten"))
+        progress.end(world, placement, PlacementEnding(kind=EndingKind.STOPPED, reason="Forgotten"))
     world.look(key)
 
 

@@ -13,15 +13,15 @@ from gatelift_agent.core.admission.desk import Desk, MakeBackend, quota_of
 from gatelift_agent.core.memory.epochs import EpochMemory
 from gatelift_agent.core.memory.keeper import Keeper
 from gatelift_agent.core.placement.failures import Failures
-from gatelift_agent.core.placement.placements import Placement, State, Tracked
+from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state.condemned import Condemned
 from gatelift_agent.core.state.leadership import Leadership
 from gatelift_agent.core.values import shapes
-from gatelift_agent.core.values.asked import Asked, Purpose, Writes
-from gatelift_agent.core.values.commands import Command, Note, ReadNamespace, ReadPods
-from gatelift_agent.core.values.settings import AgentSettings, Mode
+from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
+from gatelift_agent.core.values.commands import AgentNote, Command, ReadNamespace, ReadPods
+from gatelift_agent.core.values.settings import AgentMode, AgentSettings
 from gatelift_agent.core.values.templates import Templates
-from gatelift_agent.core.values.wakes import Wakes
+from gatelift_agent.core.values.wakes import Alarms
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_agent.core.watched.objects import Held, Objects
@@ -106,10 +106,10 @@ class World:
         )
         self.writes = Writes()
         self.placements: dict[PlacementKey, Placement] = {}
-        self.wakes: Wakes[PlacementKey] = Wakes()
+        self.wakes: Alarms[PlacementKey] = Alarms()
         self.commands: list[Command] = []
         self.outgoing: list[Message] = []
-        self.keeper = Keeper(settings.own_namespace, settings.registry, keeps=settings.mode is Mode.REMOTE)
+        self.keeper = Keeper(settings.own_namespace, settings.registry, keeps=settings.mode is AgentMode.REMOTE)
         self.capacity_changed = self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
         self.foreign: tuple[ForeignRun, ...] = ()
@@ -131,7 +131,7 @@ class World:
     @property
     def local(self) -> bool:
         """Say whether the objects are the user's own."""
-        return self.settings.mode is Mode.LOCAL
+        return self.settings.mode is AgentMode.LOCAL
 
     # --- placements ---------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class World:
     def has_accepted(self, key: PlacementKey) -> bool:
         """Say whether a commit of this placement was accepted: something of it may exist."""
         found = self.placements.get(key)
-        return found is not None and found.state not in {State.OFFERED, State.HELD}
+        return found is not None and found.state not in {PlacementState.OFFERED, PlacementState.HELD}
 
     def of_workload(self, uid: str) -> tuple[Placement, ...]:
         """Return the placements of a workload, oldest known first."""
@@ -336,13 +336,13 @@ class World:
 
     def ask_create(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
         """Create an object of a placement."""
-        write_id = self._ask(Purpose.CREATE, placement, tracked, now)
+        write_id = self._ask(WritePurpose.CREATE, placement, tracked, now)
         if write_id:
             self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
 
     def ask_sample(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
         """Ask what a pod of a pod set that an object makes would be here; nothing is made."""
-        write_id = self._ask(Purpose.SAMPLE, placement, tracked, now, form=pod_set)
+        write_id = self._ask(WritePurpose.SAMPLE, placement, tracked, now, form=pod_set)
         if write_id:
             self.commands.append(
                 Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
@@ -350,12 +350,12 @@ class World:
 
     def ask_why(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
         """Ask what the API server says of one more pod of an object; nothing is made, and no write waits for it."""
-        write_id = self.writes.ask(Asked(purpose=Purpose.WHY, key=placement.key, name="", form=pod_set, at=now))
+        write_id = self.writes.ask(Asked(purpose=WritePurpose.WHY, key=placement.key, name="", form=pod_set, at=now))
         self.commands.append(Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True))
 
     def ask_patch(
         self,
-        purpose: Purpose,
+        purpose: WritePurpose,
         placement: Placement,
         tracked: Tracked,
         body: bytes,
@@ -377,7 +377,7 @@ class World:
 
     def ask_delete(
         self,
-        purpose: Purpose,
+        purpose: WritePurpose,
         placement: Placement,
         tracked: Tracked,
         uid: str,
@@ -394,7 +394,7 @@ class World:
     def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
         """Delete a pod whose Job is gone; its outcome changes nothing, the watch tells the rest."""
         ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
-        asked = Asked(purpose=Purpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
+        asked = Asked(purpose=WritePurpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
         write_id = self.writes.ask(asked)
         self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
 
@@ -402,14 +402,14 @@ class World:
         """Put the labels of a Job's pod back, which tells whether it is there."""
         ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
         write_id = self.writes.ask(
-            Asked(purpose=Purpose.CHILD_LABELS, key=placement.key, name=pod.metadata.name, at=now)
+            Asked(purpose=WritePurpose.CHILD_LABELS, key=placement.key, name=pod.metadata.name, at=now)
         )
         self.commands.append(Patch(write_id=write_id, ref=ref, body=body, kind=PatchKind.MERGE))
 
     def ask_pods(self, placement: Placement, now: float) -> None:
         """Read which pods of a placement there are."""
         placement.pods_asked = True
-        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=placement.key, name="", at=now))
+        read_id = self.writes.ask(Asked(purpose=WritePurpose.PODS, key=placement.key, name="", at=now))
         labels = tuple(sorted(self.owner_labels(placement).items()))
         self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
 
@@ -418,22 +418,22 @@ class World:
         if placement.namespace_asked or not self.has_room(placement):
             return
         placement.namespace_asked = True
-        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=placement.key, name="", at=now))
+        read_id = self.writes.ask(Asked(purpose=WritePurpose.NAMESPACE, key=placement.key, name="", at=now))
         self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
 
     def ask_whether_deleted(self, namespace: str, now: float) -> None:
         """Read a namespace that a watch calls deleted."""
-        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=None, name=namespace, at=now))
+        read_id = self.writes.ask(Asked(purpose=WritePurpose.NAMESPACE, key=None, name=namespace, at=now))
         self.commands.append(ReadNamespace(read_id=read_id, name=namespace))
 
     def ask_all_pods(self, namespace: str, now: float) -> None:
         """Read all pods of a namespace, whatever their labels."""
-        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=None, name=namespace, at=now))
+        read_id = self.writes.ask(Asked(purpose=WritePurpose.PODS, key=None, name=namespace, at=now))
         self.commands.append(ReadPods(read_id=read_id, namespace=namespace, labels=()))
 
     def _ask(
         self,
-        purpose: Purpose,
+        purpose: WritePurpose,
         placement: Placement,
         tracked: Tracked,
         now: float,
@@ -463,7 +463,7 @@ class World:
         """Tell the log."""
         key = placement.key if placement is not None else PlacementKey("", 0)
         self.commands.append(
-            Note(level=level, text=text, workload=key.uid, epoch=key.epoch, fields=tuple(fields.items()))
+            AgentNote(level=level, text=text, workload=key.uid, epoch=key.epoch, fields=tuple(fields.items()))
         )
 
     def mark_cleared(self, uid: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gatelift_wire.values.keys import PlacementKey
 
 
-class Purpose(enum.Enum):
+class WritePurpose(enum.Enum):
     """What a write is for."""
 
     __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
@@ -46,7 +46,7 @@ class Asked:
     writes of one purpose apart: a stop of a Job has several, one after the other.
     """
 
-    purpose: Purpose
+    purpose: WritePurpose
     key: PlacementKey | None
     name: str
     at: float

@@ -9,14 +9,14 @@ from gatelift_wire.values.messages import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenStream:
+class OpenManagerStream:
     """Dial the manager; the outcome is `StreamOpened` or `StreamClosed` with this `stream_id`."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendFrame:
+class SendToManager:
     """Write a frame to the stream."""
 
     stream_id: int
@@ -24,7 +24,7 @@ class SendFrame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloseStream:
+class CloseManagerStream:
     """End the stream."""
 
     stream_id: int
@@ -95,7 +95,7 @@ class IdentityRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class AgentNote:
     """A fact for the log and the metrics, with the workload and epoch it is about."""
 
     level: str  # "info" or "warning"
@@ -113,10 +113,10 @@ Command = (
     | ReadPods
     | ReadNamespace
     | StopWatching
-    | OpenStream
-    | SendFrame
-    | CloseStream
+    | OpenManagerStream
+    | SendToManager
+    | CloseManagerStream
     | InstallCertificate
     | IdentityRefused
-    | Note
+    | AgentNote
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_agent.core.values.node_room import Room
+from gatelift_agent.core.values.node_room import RoomOfNodes
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_wire.values.messages import Frame
@@ -12,7 +12,7 @@ from gatelift_wire.values.refusals import CloseReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeadershipGained:
+class AgentLeadershipGained:
     """This replica holds the agent's Lease in the worker (R8); its quorum lists come after it (`Synced`).
 
     `settle_seconds`: how long a write of the predecessor may still be in flight. 0 only where there was none, or it
@@ -27,7 +27,7 @@ class LeadershipGained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeadershipExtended:
+class AgentLeadershipExtended:
     """The replica's own Lease is valid until `valid_until` on this process's clock (CLOCK_BOOTTIME).
 
     `mark`: what the Lease counts now, 0 if it does not count.
@@ -38,19 +38,19 @@ class LeadershipExtended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeadershipLost:
+class AgentLeadershipLost:
     """This replica creates, lifts and reports nothing any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamOpened:
+class ManagerStreamOpened:
     """The stream that `OpenStream` asked for is open."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameArrived:
+class ManagerFrameArrived:
     """A frame came from the manager, decoded and within limits."""
 
     stream_id: int
@@ -110,7 +110,7 @@ class NamespaceNotRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamClosed:
+class ManagerStreamClosed:
     """A stream ended or could not be opened."""
 
     stream_id: int
@@ -130,7 +130,7 @@ class ApiHealthChanged:
 class RoomSeen:
     """What the nodes have and what runs there, as sums; where they decide, told at first and when it has changed."""
 
-    room: Room
+    room: RoomOfNodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,27 +146,27 @@ class IdentityReplaced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked:
+class AgentTicked:
     """The deadline that `next_deadline()` named has passed."""
 
 
 Event = (
     ApiEvent
-    | LeadershipGained
-    | LeadershipExtended
-    | LeadershipLost
-    | StreamOpened
-    | FrameArrived
+    | AgentLeadershipGained
+    | AgentLeadershipExtended
+    | AgentLeadershipLost
+    | ManagerStreamOpened
+    | ManagerFrameArrived
     | FrameViolated
     | NamespaceSynced
     | PodsRead
     | PodsNotRead
     | NamespaceRead
     | NamespaceNotRead
-    | StreamClosed
+    | ManagerStreamClosed
     | ApiHealthChanged
     | RoomSeen
     | CertificateDue
     | IdentityReplaced
-    | Ticked
+    | AgentTicked
 )

@@ -33,7 +33,7 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class RoomOfNodes:
     """What the nodes have. `problem`: why nothing is known of them; then all else is empty.
 
     `whole`: of all nodes that count. `largest`: of each resource, what the node with the most of it has. `taken`: what
@@ -124,7 +124,7 @@ class NodeRoom:
             self._add(known, -1)
         return known is not None
 
-    def room(self) -> Room:
+    def room(self) -> RoomOfNodes:
         """Return the sums."""
         whole: dict[str, int] = {}
         largest: dict[str, int] = {}
@@ -140,7 +140,7 @@ class NodeRoom:
             into = taken if known is not None and known.usable else aside
             for origin, used in by_origin.items():
                 _plus(into.setdefault(origin, {}), used.items(), 1)
-        return Room(
+        return RoomOfNodes(
             nodes=len(self._nodes),
             whole=tuple(sorted(whole.items())),
             largest=tuple(sorted(largest.items())),

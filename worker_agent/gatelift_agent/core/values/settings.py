@@ -10,7 +10,7 @@ from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.values.resources import RESOURCE_FLAVOR, Resource
 
 
-class Mode(enum.Enum):
+class AgentMode(enum.Enum):
     """Where the agent works."""
 
     REMOTE = "remote"  # a worker cluster: objects are made from templates
@@ -89,7 +89,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorCapacity:
+class NominalCapacity:
     """What the worker has of one flavor and resource (CPU in milli-units, all else in base units)."""
 
     flavor: str
@@ -114,7 +114,7 @@ TRAVELLING = tuple(kind.name for kind in SERVED if kind.travels)
 class AgentSettings:
     """All that the machine is told about itself."""
 
-    mode: Mode = Mode.REMOTE
+    mode: AgentMode = AgentMode.REMOTE
     instance: str
     """Names this process; a new one for each start (resume is for the same two processes only, R6)."""
     own_namespace: str = "gatelift-system"
@@ -127,7 +127,7 @@ class AgentSettings:
     kinds: tuple[str, ...] = TRAVELLING
     """Which of them are taken here."""
     policy: Policy = field(default_factory=Policy)
-    capacity: tuple[FlavorCapacity, ...] = ()
+    capacity: tuple[NominalCapacity, ...] = ()
     """Empty: the worker does no quota of its own, or that of its nodes."""
     capacity_from_nodes: bool = False
     """Where `capacity` is empty: it is what the nodes have, less what runs there."""

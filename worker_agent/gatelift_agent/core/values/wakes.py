@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 
 
-class Wakes(Generic[K]):
+class Alarms(Generic[K]):
     """Keys with a moment each; asking again moves it to the earlier one."""
 
     __slots__ = ("_at", "_heap", "_order")
