@@ -35,7 +35,7 @@ class WakingSettings(Section):
 
 
 class Leases(Section):
-    """Leases of agents (design 7): each time is longer than the one before."""
+    """Leases of agents: each time is longer than the one before."""
 
     renew: Seconds = Field(default=10.0, ge=1, le=3600)
     suspect_after: Seconds = Field(default=SUSPECT_SECONDS, validate_default=True)

@@ -10,7 +10,7 @@ import pytest
 
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
-from gatelift.core.dispatching.dispatch import Requirements, rank, unfit
+from gatelift.core.dispatching.fit import Requirements, rank, unfit
 from gatelift.core.state.dispatch_values import DispatchFailures, DispatchSettings, backoff
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import (

@@ -227,7 +227,7 @@ class JobKind(Kind[Job]):
         return job_status.ended(obj, raw, outcome, wall)
 
     def placed_step(self, obj: Job, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
-        """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown (J5)."""
+        """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown."""
         if not job_running.elsewhere(obj) or job_running.let_go(obj, key):
             return None
         change = job_partial.home_change(obj, granted.get(markers.DEFAULT_POD_SET))

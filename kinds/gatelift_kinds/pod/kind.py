@@ -216,7 +216,7 @@ class PodKind(Kind[Pod]):
         """Return the patch that shows of the worker pod's status what is on the list, no address among it.
 
         While the worker's pod is unscheduled, the user's pod keeps its own PodScheduled (reason SchedulingGated), so
-        that no autoscaler of the management cluster takes it for a pod that lacks a node (MultiKueue N8).
+        that no autoscaler of the management cluster takes it for a pod that lacks a node.
         """
         old = status_of(raw)
         new = shown_status.of_pod(reported)

@@ -59,7 +59,7 @@ class Synced:
 
 
 class PatchKind(enum.Enum):
-    """How a change is told, by its content type. Server-side apply is never used (DESIGN 11)."""
+    """How a change is told, by its content type. Server-side apply is never used."""
 
     MERGE = "application/merge-patch+json"  # lists are replaced
     JSON = "application/json-patch+json"

@@ -143,7 +143,7 @@ Control = Hello | LeaseRenew | CreditGrant | InventoryChunk | Welcome | LeaseGra
 
 
 class DisconnectPolicy(enum.Enum):
-    """What happens to a placement when its cluster is lost (DESIGN 7)."""
+    """What happens to a placement when its cluster is lost."""
 
     WAIT = "wait"
     FAILOVER = "failover"

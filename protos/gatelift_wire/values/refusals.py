@@ -1,4 +1,4 @@
-"""Why an agent says no. Shown to the user as they are (DESIGN 5). Pure."""
+"""Why an agent says no. Shown to the user as they are. Pure."""
 
 from __future__ import annotations
 

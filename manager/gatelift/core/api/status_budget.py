@@ -1,6 +1,6 @@
 """One budget for writes that only inform: queue status and why something waits. A tenth of all writes, no more.
 
-So that nothing of it ever stands in the way of a transition (design 11). Whoever finds no token stands in line and
+So that nothing of it ever stands in the way of a transition. Whoever finds no token stands in line and
 is called when its turn comes: thousands that ask again and again would keep the manager from everything else.
 Workloads, of which there may be thousands, stand in one line, all else (queues) in another; the lines take turns.
 """

@@ -174,7 +174,7 @@ class Link:
     # --- what happens ----------------------------------------------------------------------------------------------
 
     def lead(self, now: float, out: Effects) -> None:
-        """Serve sessions under the term that was gained; every lease counts as renewed now (design 7).
+        """Serve sessions under the term that was gained; every lease counts as renewed now.
 
         The longest grant that an earlier leader recorded counts as given now (P3).
         """

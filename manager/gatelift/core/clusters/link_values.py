@@ -2,7 +2,7 @@
 
 `links.Links` owns all that belongs to a cluster and not to a workload: greeting, rule R2's writes to WorkerCluster,
 leases, credits, inventories, revocation, capacity. The machine owns workloads. `links` calls nothing: it returns
-commands to carry out and upcalls to look at. Neighbours: `links` (has what `LinksPort` asks), `machine`, `dispatch`.
+commands to carry out and upcalls to look at. Neighbours: `links` (has what `LinksPort` asks), `machine`, `fit`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WriteIds:
 
 
 class LinkState(enum.Enum):
-    """State of a worker cluster as the manager counts it (design 6)."""
+    """State of a worker cluster as the manager counts it."""
 
     UNKNOWN = "Unknown"
     CONNECTED = "Connected"

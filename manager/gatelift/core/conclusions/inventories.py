@@ -1,4 +1,4 @@
-"""A cluster's inventory against the record: set difference after a resync (design 5), by rules R1, R3, R4, P7, P10.
+"""A cluster's inventory against the record: set difference after a resync, by rules R1, R3, R4, P7, P10.
 
 Equal ones are confirmed (by `placing`, once adopted), ones the agent does not know are gone under R4, ones the record
 does not know are dropped, after the record was read again.

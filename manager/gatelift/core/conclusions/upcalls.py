@@ -17,7 +17,7 @@ from gatelift.core.clusters.link_values import (
     Upcall,
 )
 from gatelift.core.conclusions import higher_terms, recovery, reports
-from gatelift.core.dispatching import dispatch
+from gatelift.core.dispatching import dispatch, fit
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core
 from gatelift_kube.values.resources import ObjectKey
@@ -89,7 +89,7 @@ def _changed(core: Core, cluster: str, now: float) -> None:
         recovery.forget(core, cluster)
     core.placements.note(cluster)
     view = core.view(cluster)
-    room = dispatch.room_at(core, view, now) if view is not None and view.open else 0
+    room = fit.room_at(core, view, now) if view is not None and view.open else 0
     for _ in range(min(room, WAKE_MAX, core.cluster_waiters.count_for_room())):
         dispatch.wake_one(core)
     for uid in core.cluster_waiters.next_for_any(WAKE_MAX):

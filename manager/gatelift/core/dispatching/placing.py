@@ -13,7 +13,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import additions, dispatch
+from gatelift.core.dispatching import additions, dispatch, fit
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
@@ -112,7 +112,7 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    asked = additions.with_additions(dispatch.pod_set_requests(attempt, known), known, checks)
+    asked = additions.with_additions(fit.pod_set_requests(attempt, known), known, checks)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
@@ -244,7 +244,7 @@ def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[
     makers = owners_of(known) if ANNOTATION_OWNER in known.metadata.annotations else ()
     if kind is None or not kind.pods_are_children or not makers:
         return ()
-    pod_sets = _with_needs(dispatch.pod_set_requests(attempt, known), known)
+    pod_sets = _with_needs(fit.pod_set_requests(attempt, known), known)
     first = pod_sets[0].name if pod_sets else ""
     commit = Commit(
         key=attempt.key,

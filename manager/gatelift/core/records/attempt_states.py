@@ -10,7 +10,7 @@ import enum
 
 
 class AttemptState(enum.StrEnum):
-    """Where an attempt stands (design 6)."""
+    """Where an attempt stands."""
 
     PENDING = "Pending"
     RESERVED = "Reserved"

@@ -1,4 +1,4 @@
-"""What must hold after each step (design 7). Run in the tests and, if asked for, in the daemon. Changes nothing."""
+"""What must hold after each step. Run in the tests and, if asked for, in the daemon. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which clusters a queue's work may run on: by its admission checks, their MultiKueueConfig, and that one's selector.
 
-Neighbours: `dispatch` asks those clusters, `checks` shows how they are.
+Neighbours: `fit` looks at those clusters, `checks` shows how they are.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from gatelift_kube.objects.meta import LabelSelector
 class CoreSettings:
     """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
 
-    `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
+    `write_reservation_after`: seconds after which a reservation without winner is written alone.
     `requeue_base`, `requeue_max`: backoff after a placement failed, doubling. Kueue queues again at once after a
     check's Retry; one second keeps a cluster that refuses everything from turning that into a loop.
     """

@@ -50,7 +50,7 @@ AROUND: tuple[Resource, ...] = (
 def watched(kinds: Registry) -> tuple[Resource, ...]:
     """Return what is watched: of all of it a complete list must have been seen before anything is decided.
 
-    (DESIGN 10: inventories are answered only after that, or live work would be killed; requests, priorities and quotas
+    (Inventories are answered only after that, or live work would be killed; requests, priorities and quotas
     are what all of them say.)
     """
     return (*AROUND, *reversed(kinds.travelling))

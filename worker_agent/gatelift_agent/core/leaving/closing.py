@@ -22,7 +22,7 @@ from gatelift_kube.deciding.writes import PatchKind
 from gatelift_wire.values.messages import Stopped
 
 KEPT_SECONDS_MAX = 60.0
-"""How long an object that somebody deletes is held up for a manager that does not answer (design 4)."""
+"""How long an object that somebody deletes is held up for a manager that does not answer."""
 
 KEPT_IN_CONDEMNED_SECONDS = 2.0
 """The same where the namespace is being deleted, and may take our rights along a moment later: a manager that hears us

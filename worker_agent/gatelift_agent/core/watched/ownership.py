@@ -1,4 +1,4 @@
-"""Whose an object is. Nothing is touched unless its origin, its workload UID and its own UID match (design 3, rule 6).
+"""Whose an object is. Nothing is touched unless its origin, its workload UID and its own UID match.
 
 `local` objects are the user's own: they carry our labels only from the lift on.
 """
