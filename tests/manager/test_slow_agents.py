@@ -126,6 +126,8 @@ def test_who_has_held_room_is_trusted_until_it_refuses_or_is_silent_or_its_sessi
         lambda: offers.silent(["b", "a"]),
         lambda: offers.session_ended("a"),
     ):
+        offers.sent("a", KEYS[0], 9.0)
+        offers.sent("a", KEYS[1], 9.0)
         offers.answered("a", KEYS[0], 10.0, held=True)
         assert offers.trusted("a")
         ends_trust()
@@ -134,8 +136,18 @@ def test_who_has_held_room_is_trusted_until_it_refuses_or_is_silent_or_its_sessi
 
 def test_who_has_answered_anything_since_is_slow_and_not_silent() -> None:
     offers = OpenOffers()
+    offers.sent("a", KEYS[5], 9.0)
     offers.sent("a", KEYS[0], 10.0)
     assert not offers.works("a", 10.0)
     offers.answered("a", KEYS[5], 10.5, held=False)
     assert offers.works("a", 10.0)
     assert not offers.works("a", 10.5)
+
+
+def test_hd_274_a_bid_that_answers_no_offer_says_nothing_of_its_cluster() -> None:
+    """HD-274: with one now and then a silent cluster counted as slow, and was asked alone."""
+    offers = OpenOffers()
+    offers.sent("a", KEYS[0], 10.0)
+    assert not offers.answered("a", KEYS[5], 10.5, held=True)
+    assert not offers.works("a", 10.0)
+    assert not offers.trusted("a")

@@ -56,11 +56,14 @@ class ScriptedLinks:
     inventories_compared: dict[str, int] = field(default_factory=dict)
     no_new_work: dict[str, tuple[str, str]] = field(default_factory=dict)
     seal_key: bytes = b""
+    broken_off: list[tuple[str, str]] = field(default_factory=list)
     namespaces: dict[str, frozenset[str]] = field(default_factory=dict)
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
         self.revision = record_revision
+        if isinstance(event, events.BreakOff):
+            self.broken_off.append((event.cluster, event.text))
         upcalls = tuple(self.pending)
         self.pending.clear()
         return LinksOutcome(upcalls=upcalls)

@@ -86,6 +86,8 @@ class AgentStreamClosed:
 
 NOT_TAKEN = "what was said could not be taken; greet anew"
 """Text of a close after an exception: the manager's log has it."""
+UNPROVED = "a placement was named that the record does not know; greet anew, and list what there is"
+"""Text of a close after a report whose proof only an inventory brings (`claims`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
+from gatelift.core.api.events import NOT_TAKEN, UNPROVED, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.conclusions import recovery
 from gatelift.core.conclusions.inventories import Comparison
@@ -92,6 +92,8 @@ class CatchingUp:
                 done = self._compared(core, word)
             else:
                 take(core, word, now)
+        for cluster in core.sessions.take_unproved():
+            self._pass_on(BreakOff(cluster=cluster, text=UNPROVED), now)
         return done
 
     def _compared(self, core: Core, upcall: PlacementsInventoried) -> bool:

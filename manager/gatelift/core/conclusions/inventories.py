@@ -12,7 +12,7 @@ from heapq import heapify, heappop
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import absences, belief, recovery, reports
-from gatelift.core.conclusions.reports import Claim
+from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome

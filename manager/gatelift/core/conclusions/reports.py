@@ -6,11 +6,11 @@ Neighbours: `upcalls` brings the upcalls of a session, `inventories` the answer 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, recovery
+from gatelift.core.conclusions import belief, claims, recovery
+from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
@@ -24,7 +24,6 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import (
     Applied,
@@ -184,16 +183,6 @@ def mark_owner_of(core: Core, attempt: Attempt) -> None:
         core.mark_owner(owner)
 
 
-class Claim(NamedTuple):
-    """What a cluster says of a placement. `listed`: its inventory's word, where that is what came."""
-
-    cluster: str
-    key: PlacementKey
-    over: bool
-    gated: bool = False
-    listed: InventoryEntry | None = None
-
-
 def stray(core: Core, claim: Claim) -> None:
     """Answer what is said of a placement that is not live (P7), having made sure of that (R3)."""
     cluster, key, over = claim.cluster, claim.key, claim.over
@@ -260,38 +249,49 @@ def look_ahead(core: Core, claim: Claim) -> bool:
     gated = claim.gated and not core.caution.spares(cluster, key)
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
     if key.epoch < highest and unplaced_now and not (spared or over or gated):
-        _hold(core, cluster, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
+        _take(core, claim, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
         return False
     if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
     if listed is not None and listed.name and not over:  # also for the next leader, and when its Workload is gone
         predecessors.left_alone(core, cluster, listed)
-    _hold(core, cluster, known, attempt, Ahead(key, over, spared, level=not spared and key.epoch == highest))
+    _take(core, claim, known, attempt, Ahead(key, over, spared, level=not spared and key.epoch == highest))
     return True
+
+
+def _take(core: Core, claim: Claim, known: Workload, attempt: Attempt | None, said: Ahead) -> None:
+    """Hold what a cluster names as far as its word reaches; a report proves nothing, so its inventory is asked anew."""
+    ahead = claims.judged(core, claim, known, said)
+    if _hold(core, claim.cluster, known, attempt, ahead) and claim.listed is None and not ahead.proved:
+        core.sessions.ask_anew(claim.cluster)
 
 
 def _highest(known: Workload, attempt: Attempt | None) -> int:
     return max(epochs.annotated(known), epochs.used(known), attempt.epoch if attempt is not None else 0)
 
 
-def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ahead: Ahead) -> None:
+def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ahead: Ahead) -> bool:
     """Hold a workload of which a cluster names a later epoch than the record, and cordon the cluster: no more of that.
 
     It may be a record that is too old, or a cluster that is mistaken; nothing that runs is stopped before a person
-    has raised the epoch.
+    has raised the epoch. What cannot be there holds nothing, and is not told at its object. True when it is news.
     """
     is_news = core.caution.name(cluster, ahead)
     unrecorded.charge(core, known)
     if not is_news:
         if attempt is not None:
             core.mark_attempt(attempt)  # it may be over now
-        return
+        return False
     core.agenda.mark(LOOK)
+    if not ahead.possible:
+        few_lines.note(core, cluster, claims.not_possible(cluster, ahead.key.uid, ahead.key.epoch), attempt)
+        return True
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
     few_lines.note(core, cluster, why, attempt)
     core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
     if attempt is not None:
         core.mark_attempt(attempt)
+    return True
 
 
 def doubt(core: Core, known: Workload) -> None:
@@ -337,6 +337,7 @@ def forget_ahead(core: Core, uid: str) -> None:
         if ahead.over:
             placing.drop_stray(core, cluster, ahead.key, over=True)
             core.caution.settle(cluster, uid)
+    core.caution.is_gone(uid)
 
 
 def _end_is_being_written(attempt: Attempt, cluster: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
 from gatelift.core.conclusions import recovery, reports
-from gatelift.core.conclusions.reports import Claim
+from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import placing
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core

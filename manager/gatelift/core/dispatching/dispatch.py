@@ -15,12 +15,16 @@ from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
+from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.told import telling
 from gatelift_wire.values.messages import Bid, BidKind, Message, Offer, Withdraw
 from gatelift_wire.values.refusals import Refusal
 
 NO_ANSWER = "did not answer in time"
+STALE_SECONDS = 1.0
+"""A cluster that says that it has used an epoch is asked for the next one after so long, doubling. An honest one says
+so for as many as a restored record has forgotten, and each costs a write."""
 LOOKS_DOUBLED = 4
 """How often the wait for answers doubles: from 0.3 to 4.8 s, about the patience with clusters that say nothing."""
 
@@ -167,8 +171,13 @@ def _refused(core: Core, attempt: Attempt, cluster: str, bid: Bid, now: float) -
     reason = bid.refusal or Refusal.INVALID
     why = f"{reason.value}{f': {bid.text}' if bid.text else ''}"
     settings = core.settings.dispatch
-    if reason is Refusal.EPOCH_STALE:
+    if (
+        reason is Refusal.EPOCH_STALE
+    ):  # others are asked first in the next one, and this one after growing pauses (HD-271)
         attempt.spend_epoch()
+        core.failures.failed(attempt.uid, cluster, now)
+        pause = backoff(core.failures.ended(attempt.uid, cluster, now), STALE_SECONDS, settings.give_up_max)
+        core.failures.avoid(attempt.uid, cluster, now + pause, why)
     elif reason.permanent:
         core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why)
     return why

@@ -66,7 +66,7 @@ def _holder(core: Core, known: Workload) -> Holder | None:
             if _holds(core, known, cluster, placed):
                 return Holder(place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
-            named = place in taken and _may_be_named(core, place.namespace, cluster)
+            named = place in taken and may_be_named(core, place.namespace, cluster)
             if named or (ANY in taken and _may_go(core, known, cluster)):
                 return Holder(place, cluster)
     return None
@@ -113,7 +113,7 @@ def _reaches(core: Core, known: Workload, cluster: str, memory: Memory) -> bool:
     if place == ANY:
         return cluster == LOCAL_CLUSTER or _may_go(core, known, cluster)
     if place.kind == ANY.kind:  # an inventory says no kind
-        return cluster == LOCAL_CLUSTER or _may_be_named(core, place.namespace, cluster)
+        return cluster == LOCAL_CLUSTER or may_be_named(core, place.namespace, cluster)
     return True
 
 
@@ -122,7 +122,7 @@ def _allows(core: Core, namespace: str, cluster: str) -> bool:
     return view is None or not view.allowed_namespaces or namespace in view.allowed_namespaces
 
 
-def _may_be_named(core: Core, namespace: str, cluster: str) -> bool:
+def may_be_named(core: Core, namespace: str, cluster: str) -> bool:
     """Say whether an object of this namespace may be what a worker names: its work goes to workers, and to this one."""
     if not _allows(core, namespace, cluster):
         return False

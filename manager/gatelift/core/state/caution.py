@@ -8,7 +8,7 @@ holds that workload, which is charged while it runs. Neighbours: `reports` (wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gatelift.core.state.few_lines import FewLines
 from gatelift.core.state.recovery_progress import Recovery
@@ -16,8 +16,9 @@ from gatelift.core.state.tampered import TamperedWorkloads
 from gatelift.core.state.term_doubts import TermDoubts
 from gatelift_wire.values.keys import PlacementKey
 
-AHEAD_MAX = 10_000
-"""Placements with a later epoch that are remembered; above, the cluster stays cordoned for those that are."""
+GONE_MAX = 1_000
+"""Placements that a cluster named of Workloads that are gone since, by which it stays without new work. Of a Workload
+that is there each cluster names one: what would be forgotten of those would run twice (HD-273)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,19 @@ class Ahead:
     """Whether it runs since before a recovery: nobody is mistaken, and it is left to come to its own end."""
     level: bool = False
     """Whether its epoch is the highest that the record knows, which only does not say that it is placed."""
+    proved: bool = True
+    """Whether our own mark or record says so, and not the cluster alone: what may run by that is charged."""
+    possible: bool = True
+    """Whether settings let it be there; what is neither that nor proved holds nothing."""
+
+    def judged(self, *, proved: bool, possible: bool) -> Ahead:
+        """Return the same with what the cluster's word is worth."""
+        return replace(self, proved=proved, possible=possible)
 
     @property
     def suspect(self) -> bool:
         """Say whether its cluster gets no new work for it: either that or the record is mistaken about more."""
-        return not (self.spared or self.level)
+        return not (self.spared or (self.level and self.possible))
 
 
 @dataclass(slots=True)
@@ -55,7 +64,7 @@ class Caution:
     """Cluster -> UID -> epochs of what its last inventory lists that only wears our labels (`belief`)."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
-    _count: int = 0
+    _gone: dict[str, dict[str, None]] = field(default_factory=dict)  # cluster -> UIDs of Workloads that are gone
     _suspected: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # cluster -> UID -> what nobody explains
     _doubted: set[str] = field(default_factory=set)  # clusters whose last greeting brought a seal that is not ours
     to_tell: set[str] = field(default_factory=set)
@@ -99,16 +108,21 @@ class Caution:
     # --- later epochs -------------------------------------------------------------------------------------------
 
     def holds(self, uid: str) -> bool:
-        """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""
-        return uid in self._ahead
+        """Say whether nothing new of a workload is started: some cluster names a later epoch that may be there."""
+        return any(ahead.possible for ahead in self._ahead.get(uid, {}).values())
 
     def runs_unrecorded(self, uid: str) -> bool:
         """Say whether a workload runs, by a cluster's word, in the epoch that its record shows as placed nowhere."""
-        return any(ahead.level and not ahead.over for ahead in self._ahead.get(uid, {}).values())
+        return any(ahead.level and ahead.possible and not ahead.over for ahead in self._ahead.get(uid, {}).values())
 
     def runs_beside(self, uid: str) -> bool:
-        """Say whether a workload runs, by a cluster's word, where its record does not place it."""
-        return any(not ahead.over for ahead in self._ahead.get(uid, {}).values())
+        """Say whether a workload is proved to run where its record does not place it."""
+        return any(ahead.proved and not ahead.over for ahead in self._ahead.get(uid, {}).values())
+
+    def has_proved(self, cluster: str, key: PlacementKey) -> bool:
+        """Say whether a cluster has proved that it has a placement, by what it listed in this session."""
+        ahead = self._ahead.get(key.uid, {}).get(cluster)
+        return ahead is not None and ahead.proved and ahead.key == key
 
     def spares(self, cluster: str, key: PlacementKey) -> bool:
         """Say whether a cluster has listed a placement that runs since before a recovery."""
@@ -141,16 +155,16 @@ class Caution:
         return tuple(self._ahead[uid][cluster] for uid in sorted(self._clusters.get(cluster, ())))
 
     def named(self, uid: str) -> tuple[tuple[str, Ahead], ...]:
-        """Return which clusters name a later epoch of a workload, and what exactly."""
-        return tuple(sorted(self._ahead.get(uid, {}).items(), key=lambda each: each[0]))
+        """Return which clusters name a later epoch of a workload, as far as that is possible, and what exactly."""
+        named = ((cluster, ahead) for cluster, ahead in self._ahead.get(uid, {}).items() if ahead.possible)
+        return tuple(sorted(named, key=lambda each: each[0]))
 
     def name(self, cluster: str, ahead: Ahead) -> bool:
         """Take that a cluster names a later epoch; True when that is news."""
         uid = ahead.key.uid
         before = self._ahead.get(uid, {}).get(cluster)
-        if before == ahead or (before is None and self._count >= AHEAD_MAX):
+        if before == ahead:
             return False
-        self._count += before is None
         self._suspect(cluster, uid, ahead if ahead.suspect else None)
         self._ahead.setdefault(uid, {})[cluster] = ahead
         self._clusters.setdefault(cluster, set()).add(uid)
@@ -174,8 +188,8 @@ class Caution:
         before = named.pop(cluster, None)
         if before is None:
             return False
-        self._count -= 1
         self._suspect(cluster, uid, None)
+        self._gone.get(cluster, {}).pop(uid, None)
         here = self._clusters[cluster]
         here.discard(uid)
         if not here:
@@ -183,6 +197,14 @@ class Caution:
         if not named:
             del self._ahead[uid]
         return True
+
+    def is_gone(self, uid: str) -> None:
+        """Take that a Workload is gone of which some clusters name a later epoch: they stay without new work."""
+        for cluster in self._ahead.get(uid, {}):
+            self._gone.setdefault(cluster, {})[uid] = None
+        for cluster in tuple(self._ahead.get(uid, {})):
+            while len(self._gone[cluster]) > GONE_MAX:
+                self.settle(cluster, next(iter(self._gone[cluster])))
 
     def forget(self, cluster: str) -> list[str]:
         """Forget all that a cluster named: it lists all anew, or is not expected any more. Return of whom it did."""

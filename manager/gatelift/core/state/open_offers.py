@@ -37,12 +37,15 @@ class OpenOffers:
         waiting[key] = now
 
     def answered(self, cluster: str, key: PlacementKey, now: float, *, held: bool) -> bool:
-        """Note a bid, also one that nobody waits for any more; True if that made room. `held`: it keeps room for us."""
-        self._answered[cluster] = now
-        (self._trusted.add if held else self._trusted.discard)(cluster)
+        """Note the answer to an offer, also to one that nobody waits for any more; True if that made room.
+
+        A bid that answers none says nothing of the cluster (HD-274). `held`: it keeps room for us.
+        """
         waiting = self._sent.get(cluster)
         if waiting is None or waiting.pop(key, None) is None:
             return False
+        self._answered[cluster] = now
+        (self._trusted.add if held else self._trusted.discard)(cluster)
         if not waiting:
             del self._sent[cluster]
         return True

@@ -28,6 +28,7 @@ class Sessions:
     _strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
     _owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
     _compared: set[str] = field(default_factory=set)
+    _unproved: set[str] = field(default_factory=set)
 
     # --- a session ----------------------------------------------------------------------------------------------
 
@@ -52,6 +53,15 @@ class Sessions:
     def resynced(self, cluster: str) -> int | None:
         """Return the session of a cluster's last resync, None where there was none."""
         return self._resynced.get(cluster)
+
+    def ask_anew(self, cluster: str) -> None:
+        """Ask a cluster in a new session for all that it has: what it said now does not prove itself."""
+        self._unproved.add(cluster)
+
+    def take_unproved(self) -> set[str]:
+        """Return, once, the clusters whose session is to begin anew."""
+        unproved, self._unproved = self._unproved, set()
+        return unproved
 
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster."""
