@@ -152,3 +152,41 @@ def test_hd_273_of_workloads_that_are_gone_a_bounded_number_is_kept(monkeypatch:
         doubts.is_gone(f"uid-{each}")
     assert len(doubts.named_by("b")) == 3
     assert doubts.cordons("b"), "it gets no new work for those"
+
+
+def test_hd_275_what_was_only_offered_and_is_called_running_goes_to_others() -> None:
+    """HD-275: it was held for ever, and charged; whoever had only been offered it said so of everything."""
+    world = a_world(a_setting())
+    evil = world.agents["a"]
+    evil._offer = lambda offer: evil.say(GatesLifted(key=offer.key))  # type: ignore[method-assign]
+    world.api.apply(a_pod().document())
+    world.advance(1.0)
+    assert world.links.broken_off == [("a", UNPROVED)]
+    world.cut("a")
+    world.connect("a")
+    world.advance(60.0)
+    assert world.find("Workload")["status"]["clusterName"] == "b"
+    assert reserved(world) == "1"
+
+
+def test_hd_272_an_epoch_that_nobody_can_have_come_to_holds_nothing() -> None:
+    """HD-272: a person is to raise the annotation above what is named."""
+    world, uid = a_full_world()
+    world.agents["b"].say(GatesLifted(key=PlacementKey(uid, 2**53)))
+    world.advance(1.0)
+    assert not world.machine.core.caution.holds(uid)
+    assert world.links.no_new_work["b"] != ("", "")
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_hd_272_what_an_inventory_lists_and_nothing_explains_is_charged_with_our_mark_alone(*, marked: bool) -> None:
+    world, uid = a_full_world()
+    placed = PlacementKey(uid, 1)
+    world.agents["b"].placements[placed] = Held(state="Running", lifted=True, called="two")
+    inventory = world.agents["b"].inventory
+    given = world.links.given("b", placed, NAMESPACE, "two") if marked else ""
+    world.agents["b"].inventory = lambda: tuple(replace(one, given=given) for one in inventory())  # type: ignore[method-assign]
+    world.cut("b")
+    world.connect("b")
+    assert reserved(world) == ("2" if marked else "1")
+    assert world.machine.core.caution.holds(uid)

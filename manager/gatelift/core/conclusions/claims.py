@@ -19,6 +19,9 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 
+FORGOTTEN_MAX = 100_000
+"""Epochs that a record may be behind: one a minute for two months. A person can raise an annotation above that."""
+
 
 def not_possible(cluster: str, uid: str, epoch: int) -> str:
     """Return what the log says of a claim that holds nothing."""
@@ -38,10 +41,11 @@ class Claim(NamedTuple):
     listed: InventoryEntry | None = None
 
 
-def judged(core: Core, claim: Claim, known: Workload, ahead: Ahead) -> Ahead:
-    """Return what a cluster names, with what its word is worth."""
+def judged(core: Core, claim: Claim, known: Workload, ahead: Ahead, highest: int) -> Ahead:
+    """Return what a cluster names, with what its word is worth; `highest`: the highest epoch that the record knows."""
     proved = _is_proved(core, claim, known)
-    possible = proved or successors.may_be_named(core, known.metadata.namespace, claim.cluster)
+    reaches = successors.may_be_named(core, known.metadata.namespace, claim.cluster)
+    possible = proved or (reaches and claim.key.epoch <= highest + FORGOTTEN_MAX)
     return ahead.judged(proved=proved, possible=possible)
 
 

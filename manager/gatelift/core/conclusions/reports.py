@@ -260,10 +260,15 @@ def look_ahead(core: Core, claim: Claim) -> bool:
 
 
 def _take(core: Core, claim: Claim, known: Workload, attempt: Attempt | None, said: Ahead) -> None:
-    """Hold what a cluster names as far as its word reaches; a report proves nothing, so its inventory is asked anew."""
-    ahead = claims.judged(core, claim, known, said)
+    """Hold what a cluster names as far as its word reaches.
+
+    A report proves nothing, so its inventory is asked anew, and others are asked first for that workload: who was only
+    offered something and says that it runs may say so each time (HD-275).
+    """
+    ahead = claims.judged(core, claim, known, said, _highest(known, attempt))
     if _hold(core, claim.cluster, known, attempt, ahead) and claim.listed is None and not ahead.proved:
         core.sessions.ask_anew(claim.cluster)
+        core.failures.failed(claim.key.uid, claim.cluster, core.now)
 
 
 def _highest(known: Workload, attempt: Attempt | None) -> int:

@@ -79,6 +79,14 @@ def own_runs(core: Core, known: Workload) -> Iterator[tuple[str, PlacementKey]]:
             yield each
 
 
+def proved_runs(core: Core, known: Workload) -> Iterator[tuple[str, PlacementKey]]:
+    """Yield those of its own runs of which not a cluster alone says that they are there."""
+    for cluster, placed in own_runs(core, known):
+        memory = core.predecessors.by_cluster[cluster][placed]
+        if cluster == LOCAL_CLUSTER or memory.given or memory.queue or memory.place.kind != ANY.kind:
+            yield cluster, placed
+
+
 def _holds(core: Core, known: Workload, cluster: str, placed: PlacementKey) -> bool:
     if placed.uid == known.metadata.uid and _explains(core, known, placed):
         return False

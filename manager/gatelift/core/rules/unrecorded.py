@@ -19,8 +19,8 @@ QUEUE_UNKNOWN = "QueueUnknown"
 
 
 def runs(core: Core, known: Workload) -> bool:
-    """Say whether something of a Workload may run that its record does not place."""
-    return core.caution.runs_beside(known.metadata.uid) or any(successors.own_runs(core, known))
+    """Say whether something of a Workload is proved to run that its record does not place."""
+    return core.caution.runs_beside(known.metadata.uid) or any(successors.proved_runs(core, known))
 
 
 def remembered(core: Core) -> list[Workload]:
@@ -35,7 +35,7 @@ def charge(core: Core, known: Workload) -> bool:
     beside, was_adrift = runs(core, known), engine.is_adrift(uid)
     engine.set_ghost(uid, runs=beside, queue=predecessors.charged_queue(core, uid) if beside else "")
     if beside:
-        for cluster, key in successors.own_runs(core, known):
+        for cluster, key in successors.proved_runs(core, known):
             predecessors.is_charged(core, cluster, key, engine.charged_queue(uid))
     if engine.is_adrift(uid) and not was_adrift:
         text = adrift(known.spec.queue_name)
