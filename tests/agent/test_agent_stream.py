@@ -80,7 +80,7 @@ async def test_what_was_sent_before_the_end_is_written(edge: Edge) -> None:
     dialled.client.send(1, HELLO)
     dialled.client.close(1)
     await dialled.ended()
-    await until(lambda: any(type(each).__name__ == "FrameArrived" for each in edge.events), "the hello arrived")
+    await until(lambda: any(type(each).__name__ == "AgentFrameArrived" for each in edge.events), "the hello arrived")
 
 
 async def test_a_port_where_nobody_listens_is_said_at_once() -> None:

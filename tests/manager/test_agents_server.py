@@ -324,8 +324,8 @@ async def test_every_opened_stream_is_posted_as_closed_once_and_says_nothing_aft
     await until(edge.closed_streams)
     (opened,) = edge.opened_streams()
     of_it = [each for each in edge.events if getattr(each, "stream_id", 0) == opened.stream_id]
-    assert [type(each).__name__ for each in of_it].count("StreamClosed") == 1
-    assert type(of_it[-1]).__name__ == "StreamClosed"
+    assert [type(each).__name__ for each in of_it].count("AgentStreamClosed") == 1
+    assert type(of_it[-1]).__name__ == "AgentStreamClosed"
     assert edge.server.streams == 0
 
 

@@ -87,3 +87,20 @@ def test_nothing_is_given_back_of_a_pod_set_whose_pods_nobody_counted() -> None:
     agent.say(CountsReport(key=agent.commits[0], pod_sets=(), reclaimable=(("main", 3),)))
     world.advance(3.0)
     assert reclaimed(world) == []
+
+
+def test_hd_276_pods_that_are_over_are_not_taken_back_in_one_attempt() -> None:
+    """HD-276: others were granted that quota meanwhile, and one of them, within quota, was ended for what came back."""
+    world = a_running_job()
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], remaining=2, succeeded=6, reclaimable=6)
+    world.advance(3.0)
+    for remaining, reclaimable in ((8, 0), (2, 6), (8, 0)):
+        agent.count(agent.commits[0], remaining=remaining, reclaimable=reclaimable)
+        world.advance(3.0)
+        assert reclaimed(world) == [{"name": "main", "count": 6}]
+    writes = len(world.writes("Workload"))
+    agent.count(agent.commits[0], remaining=1, succeeded=7, reclaimable=7)
+    world.advance(3.0)
+    assert reclaimed(world) == [{"name": "main", "count": 7}]
+    assert len(world.writes("Workload")) == writes + 1

@@ -10,7 +10,7 @@ from support.sim.walks import CORE, Walker, live
 def test_rm_2_no_call_goes_back_into_a_room_that_waits_for_its_answer() -> None:
     walker = Walker(CORE)
     live(walker)
-    assert {"FrameArrived", "ObjectSeen", "ObjectGone", "Synced", "Ticked", "WriteDone"} <= walker.longest.keys()
+    assert {"AgentFrameArrived", "ObjectSeen", "ObjectGone", "Synced", "Ticked", "WriteDone"} <= walker.longest.keys()
     assert walker.longest["WriteDone"].crossings > 50, "calls are followed"
     ways: Counter[str] = Counter()
     for walk in walker.longest.values():

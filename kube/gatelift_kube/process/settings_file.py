@@ -194,7 +194,7 @@ def checked(make: Callable[[], T], environment_prefix: str) -> T:
         return make()
     except ValidationError as error:
         # A section that only the environment sets is checked by itself: its path begins with its own name.
-        head = () if error.title == "Configuration" else (to_camel(error.title.lower()),)
+        head = () if error.title.endswith("Configuration") else (to_camel(error.title.lower()),)
         lines = [
             _line({**each, "loc": (*head, *map(_key, each["loc"]))}, environment_prefix) for each in error.errors()
         ]

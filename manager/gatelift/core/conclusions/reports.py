@@ -14,7 +14,7 @@ from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.records import epochs
+from gatelift.core.records import epochs, reclaimed
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.rules import kept_record, unrecorded
@@ -145,6 +145,8 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     is_first = attempt.count(said)
     known = core.knowledge.workloads.get(attempt.workload)
+    if known is not None:
+        attempt.gives_back(reclaimed.due(known, attempt))
     if is_first and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)

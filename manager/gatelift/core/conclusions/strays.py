@@ -15,14 +15,21 @@ from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 
+ANSWERED_PER_LOOK = 100
+"""Placements answered in one look, at 10 to 50 us each: one worker may name 10,000 (HD-277)."""
+
 
 def look(core: Core, _key: ObjectKey, now: float) -> None:
     """Go on with what waits: not while dispatch is halted, nor before what was listed meanwhile has been compared."""
     doubts = core.doubts
     if core.caution.halted or core.sessions.compares_any():
         return
-    for (cluster, key), (over, gated) in doubts.resume().items():
+    for (cluster, key), (over, gated) in doubts.resume(ANSWERED_PER_LOOK).items():
         reports.stray(core, Claim(cluster, key, over=over, gated=gated))
+    _answer(core)
+    if doubts.answerable:
+        core.agenda.wake(DOUBTS, now)  # at the next call: one looks at many keys
+        return
     asks_at = out_of_sight.ask(core, now)
     if asks_at:
         core.agenda.wake(DOUBTS, asks_at)
@@ -43,15 +50,18 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
     if namespace is None:
         return
     doubts.answered(now)
-    for (cluster, key), over in doubts.take(namespace).items():
-        if core.caution.halted:
-            doubts.postpone(cluster, key, over=over, gated=False)
-        elif core.knowledge.workload_of(key.uid) is None:
+    doubts.were_read(namespace)
+    core.agenda.mark(DOUBTS)
+
+
+def _answer(core: Core) -> None:
+    """Answer some of what waited until all Workloads were read."""
+    for (cluster, key), over in core.doubts.take(ANSWERED_PER_LOOK).items():
+        if core.knowledge.workload_of(key.uid) is None:
             if not recovery.leaves(core, cluster, key):
                 placing.drop_stray(core, cluster, key, over=over)
         elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
             reports.stray(core, Claim(cluster, key, over=over))  # its Workload is there, and is at another attempt
-    core.agenda.mark(DOUBTS)
 
 
 def not_listed(core: Core, event: ReadFailed, now: float) -> bool:

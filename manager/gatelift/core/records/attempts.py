@@ -96,6 +96,9 @@ class Attempt:
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: CountsReport | None = None
+    given_back: dict[str, int] = field(
+        default_factory=dict
+    )  # pod set -> pods whose quota was given back, at most so far
     unshown_since: float = 0.0
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
@@ -249,6 +252,11 @@ class Attempt:
         """Take how many pods are over; True by the first word of it."""
         is_first, self.counts = self.counts is None, counts
         return is_first
+
+    def gives_back(self, due: tuple[tuple[str, int], ...]) -> None:
+        """Take for how many pods quota is given back: what others may have been granted since is not taken again."""
+        for name, count in due:
+            self.given_back[name] = max(count, self.given_back.get(name, 0))
 
     def has_trouble(self, trouble: Trouble | None) -> None:
         """Take what keeps its pods from running."""

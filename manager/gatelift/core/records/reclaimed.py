@@ -24,7 +24,8 @@ from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     """Return the pods per pod set that need quota no longer, as the cluster has reported; none where it has not.
 
-    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. Counted
+    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. In one
+    attempt never fewer than before, as in Kueue: others hold that quota by then, and would be ended for it. Counted
     from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
     """
     said = attempt.counts
@@ -34,9 +35,9 @@ def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     held = {one.name: one.remaining for one in said.pod_sets}
     asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
     over = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
-    return tuple(
-        (name, count + asked[name] - granted[name]) for name, count in over.items() if name in asked and count > 0
-    )
+    found = {name: count + asked[name] - granted[name] for name, count in over.items() if name in asked and count > 0}
+    kept = {name: max(count, found.get(name, 0)) for name, count in attempt.given_back.items() if name in asked}
+    return tuple(sorted({**found, **kept}.items()))
 
 
 def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Workload:

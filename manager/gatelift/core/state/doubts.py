@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from gatelift.core.api.inflight import pause
 from gatelift_wire.values.keys import PlacementKey
@@ -34,6 +35,8 @@ class Doubts:
 
     waiting: dict[str, dict[Placed, bool]] = field(default_factory=dict)
     """Namespace ("": unknown) -> what waits for its Workloads to be read."""
+    _read: dict[Placed, bool] = field(default_factory=dict)
+    """What waited for Workloads that have been read, and is answered next."""
     _of: Counter[str] = field(default_factory=Counter)
     """Cluster -> how many of them are its."""
     postponed: dict[Placed, tuple[bool, bool]] = field(default_factory=dict)
@@ -68,17 +71,18 @@ class Doubts:
         was_over, _ = self.postponed.get(placed, (False, False))
         self.postponed[placed] = over or was_over, gated
 
-    def resume(self) -> dict[Placed, tuple[bool, bool]]:
-        """Return, once, what was told while dispatch was halted."""
-        postponed, self.postponed = self.postponed, {}
-        self._postponed_of.clear()
-        return postponed
+    def resume(self, most: int) -> dict[Placed, tuple[bool, bool]]:
+        """Return, once, so many of what was told while dispatch was halted."""
+        resumed = {placed: self.postponed.pop(placed) for placed in tuple(islice(self.postponed, most))}
+        self._postponed_of.subtract(cluster for cluster, _ in resumed)
+        self._postponed_of = +self._postponed_of
+        return resumed
 
     def is_over(self, cluster: str, key: PlacementKey) -> bool:
         """Say whether a placement was told to be over, whatever an older inventory lists."""
         placed = (cluster, key)
         return self.postponed.get(placed, (False, False))[0] or any(
-            each.get(placed, False) for each in self.waiting.values()
+            each.get(placed, False) for each in chain(self.waiting.values(), (self._read,))
         )
 
     def unasked(self) -> list[str]:
@@ -94,12 +98,24 @@ class Doubts:
         """Return, once, which namespace was asked for; None: something else was."""
         return self.asked.pop(read_id, None)
 
-    def take(self, namespace: str) -> dict[Placed, bool]:
-        """Return, once, what waits for the Workloads of a namespace, which have been read."""
-        found = self.waiting.pop(namespace, {})
+    def were_read(self, namespace: str) -> None:
+        """Take that the Workloads of a namespace were read: what waited for that can be answered."""
+        for placed, over in self.waiting.pop(namespace, {}).items():
+            if placed in self._read:
+                self._of[placed[0]] -= 1
+            self._read[placed] = over or self._read.get(placed, False)
+
+    def take(self, most: int) -> dict[Placed, bool]:
+        """Return, once, so many of those that can be answered."""
+        found = {placed: self._read.pop(placed) for placed in tuple(islice(self._read, most))}
         self._of.subtract(cluster for cluster, _ in found)
         self._of = +self._of
         return found
+
+    @property
+    def answerable(self) -> bool:
+        """Say whether there is something to answer now."""
+        return bool(self.postponed or self._read)
 
     def failed(self, namespace: str, now: float) -> None:
         """Take that a namespace could not be listed: what waits for it waits for a list of all, and for none else's.
@@ -123,6 +139,7 @@ class Doubts:
     def forget(self, cluster: str) -> None:
         """Forget a cluster that nobody expects any more: who takes it in again starts with an inventory."""
         self.postponed = {placed: told for placed, told in self.postponed.items() if placed[0] != cluster}
+        self._read = {placed: over for placed, over in self._read.items() if placed[0] != cluster}
         self._of.pop(cluster, None)
         self._postponed_of.pop(cluster, None)
         for namespace, found in list(self.waiting.items()):

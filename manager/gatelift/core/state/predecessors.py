@@ -190,14 +190,17 @@ def wake(core: Core, places: Iterable[UserObject]) -> None:
 
 
 def _wake_at(core: Core, place: UserObject) -> None:
-    """Look at those whose place that is; `ANY`: at all."""
-    wake(core, tuple(core.knowledge.by_place) if place == ANY else (place,))
+    """Look at those whose place that is; `ANY`: at all, some in each call."""
+    if place == ANY:
+        core.mark_later(tuple(core.knowledge.workload_by_uid))
+    else:
+        wake(core, (place,))
 
 
 def reach_changed(core: Core) -> None:
     """Look at all that may wait for a worker's word, since where work may go has changed (`successors`)."""
     if core.predecessors.foreign or any(place.kind == ANY.kind for place in core.predecessors.by_place):
-        wake(core, tuple(core.knowledge.by_place))
+        core.mark_later(tuple(core.knowledge.workload_by_uid))
 
 
 def ended_for(core: Core, attempt: Attempt) -> None:
@@ -281,7 +284,10 @@ def is_charged(core: Core, cluster: str, key: PlacementKey, queue: str) -> None:
 
 def _adopt_foreign(core: Core, cluster: str, taken: frozenset[UserObject]) -> None:
     free = core.predecessors.occupy(cluster, taken) - taken
-    wake(core, tuple(core.knowledge.by_place) if ANY in free else sorted(free))
+    if ANY in free:
+        core.mark_later(sorted(core.predecessors.take_waiting(cluster)))
+    else:
+        wake(core, sorted(free))
 
 
 def ended(core: Core, cluster: str, key: PlacementKey) -> None:
@@ -290,7 +296,10 @@ def ended(core: Core, cluster: str, key: PlacementKey) -> None:
     if memory is None:
         return
     core.note("nothing of it runs any more; its successor may go on", cluster=cluster, fields=(("uid", key.uid),))
-    _wake_at(core, memory.place)
+    if memory.place == ANY:
+        core.mark_later(sorted(core.predecessors.take_waiting(cluster)))
+    else:
+        wake(core, (memory.place,))
     show(core, cluster)
 
 
