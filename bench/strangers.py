@@ -9,6 +9,9 @@ how many of the honest failed, what strangers did, CPU and highest memory of the
 - `wrong_tokens`: enrolments with a token that nobody expects, by 64 at once, as fast as they are answered
 - `endless_headers`: 40 connections to the enrolment port whose first block of headers never ends
 - `half_open`: 3,000 connections to the port of sessions that say nothing, or begin a handshake and go no further
+- `many_addresses`: 1,500 connections a second (`--rate`) to the enrolment port, each of an address of its own, that
+  greet and go no further; the honest one renews by a key that is known, from an address that has done so before
+- `many_greetings`: the same to the port of sessions
 - `slow_bodies`: 300 reviews whose bodies trickle
 """
 
@@ -16,9 +19,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import collections
 import contextlib
+import itertools
 import json
 import os
+import socket
 import ssl
 import sys
 import tempfile
@@ -57,6 +63,10 @@ SETTLE_SECONDS = 5.0
 HONEST_SECONDS_MAX = 20.0
 """An answer that takes longer counts as this, and as failed."""
 SILENT_CALLS, WRONG_TOKENS, ENDLESS_HEADERS, HALF_OPEN, SLOW_BODIES = 160, 64, 40, 3000, 300
+MANY_PER_SECOND = 1500.0
+MANY_SECONDS = 5.0
+"""For so long each of them stays."""
+BATCH_SECONDS = 0.01
 TOKEN = "the token"  # noqa: S105 (of a core that expects just this)
 
 
@@ -64,11 +74,16 @@ TOKEN = "the token"  # noqa: S105 (of a core that expects just this)
 
 
 class _Core(Granting):
-    """Grants renewals, and has those who show the token wait for a person."""
+    """Grants renewals, in sessions and by a key, and has those who show the token wait for a person."""
 
     def handle(self, event: events.Event, now: float) -> tuple[commands.Command, ...]:
         if not isinstance(event, events.EnrolmentAsked):
             return super().handle(event, now)
+        if not event.token:
+            approved = commands.EnrolmentVerdict.APPROVED
+            return (
+                commands.AnswerEnrolment(request_id=event.request_id, verdict=approved, text="", certificate=b"signed"),
+            )
         known = event.token == TOKEN
         verdict = commands.EnrolmentVerdict.PENDING if known else commands.EnrolmentVerdict.REFUSED
         why = "" if known else "wrong token"
@@ -150,9 +165,34 @@ def blind() -> ssl.SSLContext:
     return context
 
 
+def client_hello() -> bytes:
+    """Return the first bytes of a handshake."""
+    out = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        blind().wrap_bio(ssl.MemoryBIO(), out).do_handshake()
+    return out.read()
+
+
+def connecting(port: int, number: int) -> socket.socket:
+    """Return a connection that is being made from an address of its own."""
+    one = socket.socket()
+    one.setblocking(False)
+    one.bind((f"127.{1 + number // 62500 % 250}.{number // 250 % 250}.{1 + number % 250}", 0))
+    with contextlib.suppress(BlockingIOError):
+        one.connect((HOST, port))
+    return one
+
+
 async def enrols(folder: Path, data: bytes) -> None:
     async with dialled(folder) as one:
         await one.unary_unary(METHOD)(data, timeout=HONEST_SECONDS_MAX)
+
+
+async def renews(folder: Path, data: bytes) -> None:
+    async with dialled(folder) as one:
+        said = pb.EnrollResponse.FromString(await one.unary_unary(METHOD)(data, timeout=HONEST_SECONDS_MAX))
+    if said.status != pb.ENROLL_STATUS_APPROVED:
+        raise RuntimeError(said.text)
 
 
 async def greets(folder: Path, _data: bytes) -> None:
@@ -182,6 +222,8 @@ HONEST: dict[str, Honest] = {
     "wrong_tokens": enrols,
     "endless_headers": enrols,
     "half_open": greets,
+    "many_addresses": renews,
+    "many_greetings": greets,
     "slow_bodies": reviews,
 }
 
@@ -189,7 +231,7 @@ HONEST: dict[str, Honest] = {
 async def samples(folder: Path, load: str, seconds: float) -> tuple[list[float], int]:
     """Ask again and again; return the milliseconds of each, and how many had no answer."""
     honest = HONEST[load]
-    data = json.dumps(REVIEW).encode() if honest is reviews else enrolment_of(TOKEN)
+    data = json.dumps(REVIEW).encode() if honest is reviews else enrolment_of("" if honest is renews else TOKEN)
     found: list[float] = []
     lost = 0
     end = time.monotonic() + seconds
@@ -212,15 +254,16 @@ async def samples(folder: Path, load: str, seconds: float) -> tuple[list[float],
 class _Strangers:
     """Those of one load. `done` counts what they did, for the bench to read."""
 
-    def __init__(self, folder: Path, load: str) -> None:
+    def __init__(self, folder: Path, load: str, rate: float) -> None:
         self._folder = folder
+        self._rate = rate
         self._written = folder / f"done-{load}"
         self._done = 0
         self._wrong = enrolment_of("gl1.wrong")
         self.run: Callable[[], Awaitable[None]] = getattr(self, load)
 
-    def did(self) -> None:
-        self._done += 1
+    def did(self, count: int = 1) -> None:
+        self._done += count
         self._written.write_text(str(self._done))
 
     async def again(self, count: int, one: Callable[[], Awaitable[None]]) -> None:
@@ -282,6 +325,32 @@ class _Strangers:
 
         await self.again(HALF_OPEN, one)
 
+    async def many_addresses(self) -> None:
+        await self.greet_from_everywhere(int((self._folder / "enrol").read_text()))
+
+    async def many_greetings(self) -> None:
+        await self.greet_from_everywhere(int((self._folder / "port").read_text()))
+
+    async def greet_from_everywhere(self, port: int) -> None:
+        """Open connections at the rate, say a ClientHello a moment later, and hang up after a while."""
+        descriptors.raise_limit()
+        hello, numbers, due = client_hello(), itertools.count(), 0.0
+        held: collections.deque[tuple[float, socket.socket]] = collections.deque()
+        last = time.monotonic()
+        while True:
+            now = time.monotonic()
+            due, last = min(due + self._rate * (now - last), self._rate), now  # what is late by a second is left out
+            fresh = [connecting(port, next(numbers)) for _ in range(int(due))]
+            due -= len(fresh)
+            await asyncio.sleep(BATCH_SECONDS)
+            for one in fresh:
+                with contextlib.suppress(OSError):
+                    one.send(hello)
+                held.append((now, one))
+            self.did(len(fresh))
+            while held and held[0][0] < now - MANY_SECONDS:
+                held.popleft()[1].close()
+
     async def slow_bodies(self) -> None:
         port = int((self._folder / "webhooks").read_text())
         head = b"POST /mutate-pod HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
@@ -300,29 +369,30 @@ class _Strangers:
         await self.again(SLOW_BODIES, one)
 
 
-async def crowd(folder: Path, load: str) -> None:
+async def crowd(folder: Path, load: str, rate: float) -> None:
     takes_what_is_left()
-    running = spawn(load, forever(folder, load))
+    running = spawn(load, forever(folder, load, rate))
     await until_told_to_end()
     running.cancel()
 
 
-async def forever(folder: Path, load: str) -> None:
+async def forever(folder: Path, load: str, rate: float = MANY_PER_SECOND) -> None:
     """Do what the strangers of a load do, without an end."""
-    await _Strangers(folder, load).run()
+    await _Strangers(folder, load, rate).run()
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
 
 
-async def measure(folder: Path, load: str, seconds: float) -> dict[str, object]:
+async def measure(folder: Path, load: str, seconds: float, rate: float) -> dict[str, object]:
     """Return how long honest ones wait, alone and beside strangers, with servers of their own for each load."""
     async with beside("bench.strangers", "--role", "server", "--folder", str(folder), fail=failed) as pid:
         await samples(folder, load, 1.0)
         cpu = cpu_seconds(pid)
         alone, _ = await samples(folder, load, seconds)
         quiet, memory = cpu_seconds(pid) - cpu, rss_peak_bytes(pid)
-        async with beside("bench.strangers", "--role", load, "--folder", str(folder), fail=failed):
+        told = ("--role", load, "--folder", str(folder), "--rate", str(rate))
+        async with beside("bench.strangers", *told, fail=failed):
             await samples(folder, load, SETTLE_SECONDS)
             cpu = cpu_seconds(pid)
             crowded, lost = await samples(folder, load, seconds)
@@ -348,15 +418,16 @@ def done(folder: Path, load: str) -> int:
     return 0
 
 
-async def run(seconds: float, loads: list[str]) -> None:
+async def run(seconds: float, loads: list[str], rate: float) -> None:
     conditions = {"cores": os.cpu_count(), "load_before": round(os.getloadavg()[0], 2), "seconds": seconds}
+    conditions["rate"] = rate
     print(conditions)
     figures: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
         for load in loads:
-            figures[load] = await measure(folder, load, seconds)
+            figures[load] = await measure(folder, load, seconds, rate)
             print(load, figures[load])
     print(json.dumps({"bench": "strangers", "conditions": conditions, "figures": figures}))
 
@@ -365,18 +436,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--loads", default=",".join(HONEST))
+    parser.add_argument("--rate", type=float, default=MANY_PER_SECOND)
     parser.add_argument("--role", default="")
     parser.add_argument("--folder", type=Path, default=Path())
     told = parser.parse_args()
     if told.role == "server":
         asyncio.run(serve(told.folder))
     elif told.role:
-        asyncio.run(crowd(told.folder, told.role))
+        asyncio.run(crowd(told.folder, told.role, told.rate))
     else:
         unknown = set(told.loads.split(",")) - set(HONEST)
         if unknown:
             sys.exit(f"--loads: {', '.join(sorted(unknown))} is none of {', '.join(HONEST)}")
-        asyncio.run(run(told.seconds, told.loads.split(",")))
+        asyncio.run(run(told.seconds, told.loads.split(","), told.rate))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from gatelift.adapters import agents_server, enrol_server, multikueue_clusters
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
+from gatelift.adapters.known_addresses import KnownAddresses
 from gatelift.adapters.kubernetes import ManagementApi, WriterNames
 from gatelift.adapters.kueue_beside import StartRefusedError, refuse_beside_kueue
 from gatelift.adapters.local_stream import LocalStream
@@ -37,6 +38,8 @@ from gatelift_agent.app import LocalAgent, start_local_agent
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import ClusterConfig
 from gatelift_kube.api.leader import LeaderElector
+from gatelift_kube.api.noting import NotingTransport
+from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.budget import Budget, budget
 from gatelift_kube.deciding.election import ElectionTimes
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
@@ -83,10 +86,12 @@ class Manager:
 
     async def run(self) -> None:
         """Serve until told to stop. Raises StartRefusedError when it may not start here, RuntimeError on a failure."""
-        async with Client.connect(self.cluster, connections=CONNECTIONS, user_agent="gatelift-manager") as client:
+        over_http = HttpTransport(self.cluster, connections=CONNECTIONS, user_agent="gatelift-manager")
+        noting = NotingTransport(over_http, problems(structlog.get_logger("gatelift"), "a right is missing"))
+        async with Client(noting) as client:
             await refuse_beside_kueue(client)
             origin = await origin_of(client)
-            await _Process(self, client, origin).run()
+            await _Process(self, client, origin, lambda: noting.lacked).run()
         if self._failure:
             raise RuntimeError(self._failure)
 
@@ -100,11 +105,12 @@ class Manager:
 class _Process:
     """The parts of one run."""
 
-    def __init__(self, manager: Manager, client: Client, origin: str) -> None:
+    def __init__(self, manager: Manager, client: Client, origin: str, lacked: Callable[[], str]) -> None:
         config = manager.config
         self._manager = manager
         self._config = config
         self._client = client
+        self._lacked = lacked
         self._log = structlog.get_logger("gatelift")
         self._metrics = ManagerMetrics(local_queues=config.metrics.local_queue_metrics.enable)
         self._access = MetricsAccess(client) if config.gatelift.metrics_authentication else None
@@ -120,7 +126,8 @@ class _Process:
         self._authority = AuthorityStore(client, config.namespace, names, _utc_now, told=introduction.of(config).data())
         files = descriptors.raise_limit()
         sessions = agents_server.GATE.within(descriptors.share(files, part=SESSIONS_PART))
-        self._agents = AgentsServer(self._loop.post, self._authority.server_credentials, limits=sessions)
+        known = KnownAddresses()
+        self._agents = AgentsServer(self._loop.post, self._authority.server_credentials, limits=sessions, known=known)
         self._enrol = EnrolServer(
             self._loop.post,
             lambda: self._authority.state,
@@ -128,6 +135,7 @@ class _Process:
             self._leads,
             self._machine.core.links.expects,
             limits=enrol_server.GATE.within(descriptors.share(files, part=ENROLMENT_PART)),
+            known=known,
         )
         election = config.leader_election
         self._elector = LeaderElector(
@@ -320,6 +328,10 @@ class _Process:
                 self._loop.post(events.ClockRead(unix_seconds=wall()))
 
     def _missing(self) -> str:
+        """Return why it is not ready, a line for each reason; what a missing right has nothing to do with goes on."""
+        return "\n".join(each for each in (self._awaited(), self._api.not_served, self._lacked()) if each)
+
+    def _awaited(self) -> str:
         kinds = self._api.waiting_kinds
         if kinds:
             return f"not listed yet: {', '.join(kinds)}"

@@ -20,17 +20,17 @@ from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift.own_settings import Gatelift
 from gatelift.selector_settings import NamespaceSelector
 from gatelift_admission.values import amounts
-from gatelift_kube.process.settings_file import (
-    ConfigError,
+from gatelift_kube.process.setting_types import (
+    Flag,
     NamespaceName,
     NamespaceNameOrNone,
+    Number,
     ObjectName,
-    Section,
+    On,
+    Whole,
     address,
-    checked,
-    parsed,
-    read,
 )
+from gatelift_kube.process.settings_file import ConfigError, Section, checked, parsed, read
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
@@ -113,6 +113,8 @@ cannot be forgotten."""
 WRITES_MAX = 100_000
 """More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
 
+INT32_MAX = 2**31 - 1
+"""The largest of the numbers that Kueue keeps in 32 bits."""
 TRANSFORMATIONS_MAX = 64
 """Kueue's limit on `resources.transformations`."""
 FAIR_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -162,14 +164,14 @@ def kind_and_group(framework: str) -> tuple[str, str]:
 class ClientConnection(Section):
     """Limits of the manager's own writes: on average per second, and at once after a pause."""
 
-    qps: float = Field(default=300, gt=0, le=WRITES_MAX)
-    burst: int = Field(default=500, ge=1, le=WRITES_MAX)
+    qps: Number = Field(default=300, gt=0, le=WRITES_MAX)
+    burst: Whole = Field(default=500, ge=1, le=WRITES_MAX)
 
 
 class LocalQueueMetrics(Section):
     """Metrics per LocalQueue: about 150 series for each that has had work."""
 
-    enable: bool = True
+    enable: Flag = True
     local_queue_selector: NamespaceSelector | None = None
 
 
@@ -182,7 +184,8 @@ class MetricsSection(Section):
     """Where metrics are served besides the health port, and which."""
 
     bind_address: str = ":8080"
-    enable_cluster_queue_resources: bool = False
+    enable_cluster_queue_resources: Flag = False
+    custom_labels: tuple[dict[str, str], ...] = ()
     local_queue_metrics: LocalQueueMetrics = LocalQueueMetrics()
 
     @field_validator("bind_address")
@@ -207,7 +210,7 @@ class Health(Section):
 class Webhook(Section):
     """The webhooks daemon."""
 
-    port: int = Field(default=9443, ge=0, le=65535)
+    port: Whole = Field(default=9443, ge=0, le=65535)
     host: str = ""
     cert_dir: str = ""
 
@@ -222,7 +225,7 @@ class Webhook(Section):
 class LeaderElection(Section):
     """Leader election; always on, since R2 and R3 rest on its terms."""
 
-    leader_elect: Literal[True] = True
+    leader_elect: On = True
     resource_name: ObjectName = LEASE_NAME
     resource_namespace: NamespaceNameOrNone = ""
     resource_lock: Literal["leases"] = "leases"
@@ -244,9 +247,9 @@ class RequeuingStrategy(Section):
     """Backoff after a PodsReady time-out."""
 
     timestamp: Literal["Eviction", "Creation"] = "Eviction"
-    backoff_limit_count: int | None = Field(default=None, ge=0)
-    backoff_base_seconds: int = Field(default=60, ge=0)
-    backoff_max_seconds: int = Field(default=3600, ge=0)
+    backoff_limit_count: Whole | None = Field(default=None, ge=0, le=INT32_MAX)
+    backoff_base_seconds: Whole = Field(default=60, ge=0, le=INT32_MAX)
+    backoff_max_seconds: Whole = Field(default=3600, ge=0, le=INT32_MAX)
 
 
 class WaitForPodsReady(Section):
@@ -255,17 +258,17 @@ class WaitForPodsReady(Section):
     Without this section nobody waits: Kueue's default of 30 minutes costs a write per workload.
     """
 
-    enable: bool | None = None
+    enable: Flag | None = None
     timeout: Seconds = 1800.0
     recovery_timeout: Seconds | None = None
-    block_admission: bool = False
+    block_admission: Flag = False
     requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
 
 
 class FairSharingSection(Section):
     """Fair sharing between ClusterQueues."""
 
-    enable: bool | None = None
+    enable: Flag | None = None
     preemption_strategies: tuple[Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"], ...] = ()
 
     @field_validator("preemption_strategies")
@@ -300,7 +303,7 @@ class ObjectRetentionPolicies(Section):
 class IncrementalDispatcher(Section):
     """Settings of the incremental dispatcher."""
 
-    step_size: int = Field(default=3, ge=1)
+    step_size: Whole = Field(default=3, ge=1, le=INT32_MAX)
 
 
 class MultiKueue(Section):
@@ -370,7 +373,7 @@ class Configuration(Section):
     )
     kind: Literal["Configuration"] = "Configuration"
     namespace: NamespaceName = NAMESPACE
-    manage_jobs_without_queue_name: bool = False
+    manage_jobs_without_queue_name: Flag = False
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
     client_connection: ClientConnection = ClientConnection()
@@ -380,6 +383,7 @@ class Configuration(Section):
     leader_election: LeaderElection = LeaderElection()
     internal_cert_management: dict[str, Any] | None = None
     controller: dict[str, Any] | None = None
+    pprof_bind_address: str = ""
     wait_for_pods_ready: WaitForPodsReady | None = None
     fair_sharing: FairSharingSection | None = None
     admission_fair_sharing: dict[str, Any] | None = None
@@ -389,7 +393,7 @@ class Configuration(Section):
     queue_visibility: dict[str, Any] | None = None
     visibility: dict[str, Any] | None = None
     tls: dict[str, Any] | None = None
-    feature_gates: dict[str, bool] = {}
+    feature_gates: dict[str, Flag] = {}
     gatelift: Gatelift = Field(default_factory=Gatelift)
 
     def without_effect(self) -> tuple[str, ...]:

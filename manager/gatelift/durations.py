@@ -21,7 +21,8 @@ def parse_duration(text: object) -> float:
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         # pydantic turns a ValueError, not a TypeError, into a line with the path of the key
-        raise ValueError(f"{text!r} is not a duration: write it like 30s, 15m or 1h30m")  # noqa: TRY004  # see above
+        found = str(text).lower() if isinstance(text, bool) else repr(text)
+        raise ValueError(f"{found} is not a duration: write it like 30s, 15m or 1h30m")  # noqa: TRY004  # see above
     if isinstance(text, int | float):
         seconds = float(text)
     else:

@@ -6,12 +6,12 @@ import math
 import re
 
 from pydantic import Field, ValidationInfo, field_validator
-from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import Seconds
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
-from gatelift_kube.process.settings_file import EnvironmentSettings, Section, address
+from gatelift_kube.process.setting_types import Flag, Whole, address
+from gatelift_kube.process.settings_file import EnvironmentSettings, Section
 from gatelift_wire.sessions.leases import least_lost, longest_right
 from gatelift_wire.values.limits import LANDED_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS
 
@@ -21,7 +21,7 @@ DAY = 24 * 3600.0
 class Dispatch(Section):
     """How clusters are chosen."""
 
-    offers_at_once: int = Field(default=3, ge=1, le=64)
+    offers_at_once: Whole = Field(default=3, ge=1, le=64)
     bid_seconds: Seconds = Field(default=0.3, gt=0, le=60)
     hold_seconds: Seconds = Field(default=30.0, ge=5, le=3600)
 
@@ -91,22 +91,15 @@ class Certificates(Section):
 class Gatelift(EnvironmentSettings):
     """Our own section."""
 
-    model_config = SettingsConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-        env_prefix="GATELIFT_",
-        env_nested_delimiter="__",
-    )
+    model_config = SettingsConfigDict(env_prefix="GATELIFT_")
 
     listen: str = "0.0.0.0:7443"
     enrol_listen: str = "0.0.0.0:7444"
     advertise: str = ""
-    api_in_flight: int = Field(default=64, ge=1, le=1024)
-    debug_invariants: bool = False
+    api_in_flight: Whole = Field(default=64, ge=1, le=1024)
+    debug_invariants: Flag = False
     webhook_client_ca: str = ""
-    metrics_authentication: bool = False
+    metrics_authentication: Flag = False
 
     @field_validator("listen", "enrol_listen", "advertise")
     @classmethod

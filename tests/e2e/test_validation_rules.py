@@ -294,6 +294,12 @@ async def test_hd_158_a_queues_name_that_holds_nothing_is_refused_and_nothing_el
     said = await api.post(path, labelled, dryRun="All")
     assert said.code == 403
     assert f"kind {kind} is not queued by this version" in said.message
+    labelled["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "own", "uid": "u", "controller": True}
+    ]
+    assert (await api.post(path, labelled, dryRun="All")).code == 403, (
+        "IS-41: an owner that somebody wrote made nothing"
+    )
     (await api.post(path, a_maker(kind, Q, Q)[1], dryRun="All")).ok()
     it = f"{path}/it-{kind.lower()}"
     try:

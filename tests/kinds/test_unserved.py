@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.shared import markers, unserved
+from gatelift_kinds.shared.review import Verdict
 
 Q = {markers.QUEUE_NAME: "q"}
 KINDS = tuple(unserved.BY_KIND)
@@ -74,16 +75,55 @@ def test_is_41_what_exists_scales_and_rolls_out_with_the_label_it_had(kind: str)
     assert unserved.verdict(kind, before, after).allowed
 
 
-OWNED = [{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "u", "controller": True}]
+def owned(api_version: str, kind: str, *, controller: bool | None = True) -> dict[str, Any]:
+    owner = {"apiVersion": api_version, "kind": kind, "name": "o", "uid": "u", "controller": controller}
+    return {"metadata": {"labels": Q, "ownerReferences": [owner]}, "spec": None}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_is_41_what_a_controller_makes_is_not_refused_it_would_try_for_ever(kind: str) -> None:
-    """A RayJob that was labelled under Kueue hands its labels on to the RayCluster that it makes."""
-    child = {"metadata": {"labels": Q, "ownerReferences": OWNED}, "spec": None}
-    assert unserved.verdict(kind, {}, child).allowed
-    only_named = [{**OWNED[0], "controller": None}]
-    assert not unserved.verdict(kind, {}, {"metadata": {"labels": Q, "ownerReferences": only_named}}).allowed
+OPERATOR, CLUSTERS, PERSON = (
+    "system:serviceaccount:ray-system:kuberay-operator",
+    "system:serviceaccount:kube-system:deployment-controller",
+    "mallory",
+)
+JUDGED = (("ray.io/v1", "RayJob"), ("apps/v1", "Deployment"), ("batch/v1", "Job"))
+NOT_JUDGED = (("v1", "ConfigMap"), ("example.com/v1", "Database"), ("other.io/v1", "RayJob"), ("", ""))
+EXEMPT = {
+    **{(owner, CLUSTERS): "silent" for owner in JUDGED},
+    **{(owner, "system:kube-controller-manager"): "silent" for owner in JUDGED},
+    **{(owner, OPERATOR): "warned" for owner in JUDGED},
+    **{(owner, PERSON): "refused" for owner in JUDGED},
+    **{(owner, CLUSTERS): "warned" for owner in NOT_JUDGED},
+    **{(owner, OPERATOR): "refused" for owner in NOT_JUDGED},
+    **{(owner, PERSON): "refused" for owner in NOT_JUDGED},
+    **{(owner, "system:serviceaccounts:kube-system:x"): "refused" for owner in NOT_JUDGED},
+}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "RayCluster", "CronJob"])
+@pytest.mark.parametrize(("owner", "username"), EXEMPT, ids=str)
+def test_is_41_an_owner_that_somebody_writes_takes_nothing_past_the_refusal(
+    kind: str, owner: tuple[str, str], username: str
+) -> None:
+    """A RayJob that was labelled under Kueue hands its labels on to the RayCluster that it makes; its operator is told.
+
+    A ConfigMap made nothing, and the resource of an operator is queued by nobody: Kueue would queue what it makes.
+    """
+    said = unserved.verdict(kind, {}, owned(*owner), frozenset(), username)
+    found = "refused" if not said.allowed else "warned" if said.warnings else "silent"
+    assert found == EXEMPT[owner, username]
+    assert all(f"kind {kind} is not queued" in warning for warning in said.warnings)
+
+
+def test_is_41_a_reference_to_what_is_no_controller_takes_nothing_past_the_refusal() -> None:
+    for username in (CLUSTERS, OPERATOR):
+        child = owned("ray.io/v1", "RayJob", controller=None)
+        assert not unserved.verdict("RayCluster", {}, child, frozenset(), username).allowed
+
+
+def test_is_41_what_a_resource_makes_that_another_controller_queues_is_left_alone_as_in_kueue() -> None:
+    elsewhere = frozenset({("Database", "example.com")})
+    assert unserved.verdict("Deployment", {}, owned("example.com/v1", "Database"), elsewhere, PERSON) == Verdict()
+    assert not unserved.verdict("Deployment", {}, owned("other.com/v1", "Database"), elsewhere, PERSON).allowed
 
 
 def test_is_41_kinds_that_another_controller_queues_are_that_ones_business() -> None:

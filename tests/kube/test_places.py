@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.deciding.places import STALE_SECONDS, FullError, Guest, Places
+from gatelift_kube.deciding.places import STALE_SECONDS, TURN_SECONDS, FullError, Guest, Places
 
 API, STRANGER = "10.0.0.1", "10.244.0.9"
 
@@ -47,6 +47,29 @@ def test_hd_115_among_the_fresh_and_the_idle_the_address_that_holds_most_gives_w
     assert displaced in strangers
     assert places.come(STRANGER, 6.0)[1] in strangers
     assert places.come(STRANGER, 6.1)[1] not in [*idle, fresh]
+
+
+def test_is_12_who_has_his_turn_and_does_not_go_on_goes_before_who_waits_for_his_and_who_goes_on_after_him() -> None:
+    places = Places(4, 0)
+    begins, waits, waits_longer, stays = (come(places, f"10.0.0.{each}", 0.0)[0] for each in range(4))
+    for guest in (begins, waits, waits_longer, stays):
+        guest.waits()
+    waits_longer.since = -1.0
+    stays.turn(9.0)
+    begins.turn(9.0 + TURN_SECONDS)
+    assert places.come("10.0.1.1", 9.0 + TURN_SECONDS)[1] is stays, "it is he who is late"
+    assert [places.come(f"10.0.1.{each}", 9.0 + TURN_SECONDS)[1] for each in (2, 3)] == [waits_longer, waits]
+    assert places.count == 4
+
+
+def test_is_12_known_addresses_go_last_as_long_as_they_hold_no_more_than_half() -> None:
+    places = Places(4, 0)
+    known = [places.come(API, 0.0, known=True)[0] for _ in range(2)]
+    first, second = come(places, "10.0.0.2", 1.0) + come(places, "10.0.0.3", 2.0)
+    assert places.come("10.0.0.4", 9.0)[1] is first
+    assert places.come(API, 9.0, known=True)[1] is second
+    assert places.come("10.0.0.5", 9.0)[1] in known, "three of one known address are like any other's"
+    assert places.come("10.0.0.6", 9.0)[1] not in known
 
 
 def test_hd_115_nobody_who_is_being_answered_is_displaced() -> None:

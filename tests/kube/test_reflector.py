@@ -343,3 +343,20 @@ async def test_is_7_a_kind_that_is_not_served_says_so_with_the_way_out(server: F
         "workloads: this API server does not serve Workload of kueue.x-k8s.io/v1beta2; its CRD is missing: "
         "kubectl apply --server-side -k deploy/crds"
     )
+
+
+async def test_is_7_a_kind_whose_crd_goes_is_not_served_until_it_is_listed_again(
+    server: FakeApiServer, client: Client
+) -> None:
+    async with running(Followed(client, resource=WORKLOAD)) as followed:
+        await until(lambda: server.watching == 1)
+        assert followed.reflector.not_served == ""
+        message = "the server could not find the requested resource"
+        server.fault("GET", "workloads", 1000, status=404, body=status_of(404, "NotFound", message))
+        server.end_watches()
+        await until(lambda: followed.reflector.not_served.endswith("kubectl apply --server-side -k deploy/crds"))
+        server.faults.clear()
+        followed.reflector.list_anew()
+        await until(lambda: followed.told()[-1] == "synced" and followed.told().count("synced") == 2)
+        assert followed.reflector.not_served == ""
+    assert followed.problems[0].endswith("kubectl apply --server-side -k deploy/crds")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gatelift_kube.process.repetitions import KEPT_MAX, REPEAT_SECONDS, Repetitions, watch_problems
+from gatelift_kube.process.repetitions import (
+    KEPT_MAX,
+    OTHERS,
+    PEERS_MAX,
+    REPEAT_SECONDS,
+    PeerRepetitions,
+    Repetitions,
+    watch_problems,
+)
 
 
 class Time:
@@ -36,6 +44,21 @@ def test_a_flood_of_different_facts_takes_bounded_room_and_forgets_the_oldest() 
         assert repetitions.untold(number) == 0
     assert repetitions.untold(1) is None
     assert repetitions.untold(0) == 0, "told longest ago, so it was forgotten"
+
+
+def test_is_12_of_a_crowd_some_are_named_and_all_the_others_are_one() -> None:
+    time = Time()
+    lines = PeerRepetitions(time)
+    for _ in range(2):
+        told = [lines.untold(f"10.0.0.{number}", "silent") for number in range(200)]
+        assert [each[0] for each in told if each is not None] == [
+            *(f"10.0.0.{number}" for number in range(PEERS_MAX)),
+            OTHERS,
+        ]
+        assert lines.untold("10.0.0.1", "silent") is None
+        assert lines.untold("10.0.0.199", "loud") is not None
+        time.now += REPEAT_SECONDS
+    assert lines.untold("10.0.1.1", "silent") == ("10.0.1.1", 0), "each minute names others"
 
 
 def test_an_api_server_that_is_away_for_a_minute_is_two_lines_for_each_watch() -> None:

@@ -23,6 +23,7 @@ from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
 from gatelift_agent.adapters.targets import Endpoint
 from gatelift_kube.deciding.places import Places
+from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.streams import identity
 from gatelift_wire.v1 import agent_pb2 as pb
@@ -103,6 +104,17 @@ async def test_a_token_then_a_persons_approval_give_a_certificate_that_opens_a_s
     shown = Identity(key=key, certificate=last.certificate, bundle=last.ca_bundle)
     agent = await WireAgent(edge.server.port, shown).connect()
     await agent.close()
+
+
+async def test_is_12_an_address_is_known_by_a_certificate_that_was_given_and_not_by_a_question(edge: Edge) -> None:
+    key, token, known = Key.new(), expect(edge), edge.enrol.gate.known
+    await ask(edge, "gl1.wrong", Key.new())
+    await ask(edge, "", Key.new())
+    assert (await ask(edge, token, key)).status == PENDING
+    assert not known.knows(HOST, monotonic())
+    approve(edge)
+    assert (await ask(edge, token, key)).status == APPROVED
+    assert known.knows(HOST, monotonic())
 
 
 async def test_an_agent_that_waits_for_a_person_is_one_line_in_the_log_until_its_answer_changes(edge: Edge) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 
 import pytest
+import structlog
 
 from gatelift.adapters import gate as gates
 from gatelift.adapters.gate import Gate, GateLimits, Visit
+from gatelift.adapters.known_addresses import KNOWN_SECONDS, KnownAddresses
 from support.until import until
 
 HELLO = bytes([gates.HANDSHAKE_BYTE])
@@ -67,6 +70,7 @@ async def gated(
             unproven_bytes_max=NOTHING_BYTES,
             bytes_max=bytes_max,
         ),
+        KnownAddresses(),
     )
     await gate.open(f"{HOST}:0", server.sockets[0].getsockname()[1])
     try:
@@ -314,7 +318,7 @@ async def test_is_13_addresses_take_turns_so_that_who_floods_waits_for_himself(
             await dial(gate)
         await until(lambda: len(inner.heard) == 5, "a second's worth and the one that is due")
         await dial(gate, HELLO + b"honest", source="127.0.0.9")
-        await until(lambda: len(gate._queues) == 2, "all the others wait for a turn")
+        await until(lambda: len(gate._turns) == 2, "all the others wait for a turn")
         now += 0.5
         await until(lambda: any(b"honest" in each for each in inner.heard))
         assert len(inner.heard) == 7, "those who came before it are still waiting"
@@ -326,12 +330,65 @@ async def test_is_12_in_a_crowd_of_addresses_the_latest_has_its_turn_first(monke
     async with gated(pace=4.0) as (gate, inner):
         for number in range(5 + 9):
             await dial(gate, source=f"127.0.1.{number + 1}")
-        await until(lambda: len(inner.heard) == 5 and len(gate._queues) == 9, "more wait than begin in two seconds")
+        await until(lambda: len(inner.heard) == 5 and len(gate._turns) == 9, "more wait than begin in two seconds")
         await dial(gate, HELLO + b"honest", source="127.0.0.9")
-        await until(lambda: len(gate._queues) == 10)
+        await until(lambda: len(gate._turns) == 10)
         now += 0.25
         await until(lambda: any(b"honest" in each for each in inner.heard))
         assert len(inner.heard) == 6, "those who came before it are still waiting"
+
+
+async def test_is_12_who_has_left_waits_for_no_turn_and_a_crowd_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "monotonic", lambda: 100.0)
+    async with gated(pace=4.0, unproven=8) as (gate, inner):
+        for number in range(40):
+            await dial(gate, source=f"127.0.1.{number + 1}")
+        await until(lambda: len(inner.heard) == 5 and len(gate._turns) == 3, "as many wait as have a place")
+        assert gate.count == gate.places.count == 8
+
+
+@pytest.mark.parametrize("proof", ["certificate", "key"])
+async def test_is_12_an_address_that_has_proven_itself_goes_first_for_a_day(
+    monkeypatch: pytest.MonkeyPatch, proof: str
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(gates, "monotonic", lambda: now)
+    async with gated(pace=4.0) as (gate, inner):
+        one = await dial(gate, source="127.0.0.9")
+        await one[0].readexactly(1)
+        if proof == "certificate":
+            gate.proven(inner.peers[0], "w1")
+        else:
+            gate.begins_answer(inner.peers[0])
+            gate.recognised(inner.peers[0], "w1")
+            gate.answered(inner.peers[0])
+        for after, first in ((10.0, True), (KNOWN_SECONDS, False)):
+            now += after
+            heard = len(inner.heard)
+            for number in range(9):
+                await dial(gate, source=f"127.0.1.{number + 1}")
+            await until(lambda: len(inner.heard) == heard + 5 and len(gate._turns) == 4)  # noqa: B023
+            await dial(gate, HELLO + b"honest", source="127.0.0.9")
+            await until(lambda: len(gate._turns) == 5)
+            now += 0.5
+            await until(lambda: len(inner.heard) == heard + 7)  # noqa: B023
+            await until(lambda: all(inner.heard))
+            assert any(b"honest" in each for each in inner.heard[heard:]) is first
+            now += 10.0
+            await until(lambda: len(inner.heard) == heard + 10)  # noqa: B023
+
+
+async def test_is_12_a_crowd_of_addresses_is_a_few_lines_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = itertools.count()
+    monkeypatch.setattr(gates, "monotonic", lambda: float(next(moments)))
+    with structlog.testing.capture_logs() as lines:
+        async with gated(pace=4.0, unproven=2) as (gate, _):
+            for number in range(60):
+                await dial(gate, b"", source=f"127.0.2.{number + 1}")
+            await until(lambda: gate.places.count == 2)
+    assert [each["peer"] for each in lines] == [*(f"127.0.2.{number + 1}" for number in range(16)), "others"]
 
 
 async def test_is_12_who_is_being_answered_is_not_displaced() -> None:

@@ -151,6 +151,26 @@ async def test_hd_158_a_queues_name_on_what_makes_pods_is_refused_with_the_way_o
 
 
 @pytest.mark.parametrize(
+    ("username", "api_version", "kind", "allowed"),
+    [
+        ("mallory", "v1", "ConfigMap", False),
+        ("mallory", "ray.io/v1", "RayJob", False),
+        ("system:serviceaccount:ops:operator", "example.com/v1", "Database", False),
+        ("system:serviceaccount:ray-system:kuberay-operator", "ray.io/v1", "RayJob", True),
+    ],
+)
+async def test_is_41_what_an_operator_makes_of_a_resource_that_was_judged_is_warned_of_and_nothing_else_let_through(
+    asking: Asking, username: str, api_version: str, kind: str, *, allowed: bool
+) -> None:
+    owner = [{**owned("o", "u")[0], "apiVersion": api_version, "kind": kind}]
+    made = queued(ownerReferences=owner)
+    response = await asking.review("/validate-unserved", "Deployment", made, userInfo={"username": username})
+    assert response["allowed"] is allowed
+    said = response.get("warnings", [""])[0] if allowed else response["status"]["message"]
+    assert "kind Deployment is not queued by this version" in said
+
+
+@pytest.mark.parametrize(
     ("namespace", "kind", "allowed"),
     [("team", "JobSet", False), ("team", "MPIJob", True), ("kube-system", "JobSet", True)],
 )

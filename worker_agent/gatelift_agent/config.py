@@ -10,22 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
-from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift_admission.values import amounts
 from gatelift_agent.core.values import settings as core
 from gatelift_kube.deciding.election import ElectionTimes
-from gatelift_kube.process.settings_file import (
-    ConfigError,
-    EnvironmentSettings,
-    NamespaceName,
-    ObjectName,
-    Section,
-    address,
-    checked,
-    read,
-)
+from gatelift_kube.process.setting_types import Flag, NamespaceName, Number, ObjectName, Quantity, Whole, address
+from gatelift_kube.process.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
 from gatelift_kube.values.numbers import whole
 from gatelift_kube.values.resources import RESOURCE_FLAVOR
 from gatelift_wire.streams import identity
@@ -54,13 +45,13 @@ class PolicySection(Section):
     service_accounts: dict[str, str] = {"default": "default"}
     """Service accounts that pods may name, each with the one that they get here."""
     priority_classes: tuple[str, ...] = ()
-    host_network: bool = False
-    host_pid: bool = Field(default=False, alias="hostPID")
-    host_ipc: bool = Field(default=False, alias="hostIPC")
-    host_ports: bool = False
-    host_path: bool = False
-    privileged: bool = False
-    unconfined: bool = False
+    host_network: Flag = False
+    host_pid: Flag = Field(default=False, alias="hostPID")
+    host_ipc: Flag = Field(default=False, alias="hostIPC")
+    host_ports: Flag = False
+    host_path: Flag = False
+    privileged: Flag = False
+    unconfined: Flag = False
     """Containers without the confinement of seccomp or AppArmor; `privileged` lets them be, too."""
     capabilities: tuple[str, ...] = ()
     sysctls: tuple[str, ...] = tuple(sorted(core.SYSCTLS))
@@ -77,7 +68,7 @@ class PolicySection(Section):
     runtime_classes: tuple[str, ...] = ()
     tolerations: tuple[str, ...] = (core.ANY,)
     """Keys; `*` is all but those that begin with `node-role.` or `node.kubernetes.io/`."""
-    tolerate_all: bool = False
+    tolerate_all: Flag = False
     """A toleration without a key, which is of every taint."""
 
 
@@ -86,7 +77,7 @@ class CapacitySection(Section):
 
     flavor: ObjectName
     resource: str = Field(min_length=1)
-    nominal: str | int | float
+    nominal: Quantity
 
     @field_validator("nominal")
     @classmethod
@@ -103,9 +94,9 @@ class CapacitySection(Section):
 class KeepFinishedSection(Section):
     """For how long what has ended stays here to be looked at, 0: it goes at once; and how much of it."""
 
-    failed_seconds: float = Field(default=3600.0, ge=0, le=KEPT_SECONDS_MAX)
-    succeeded_seconds: float = Field(default=0.0, ge=0, le=KEPT_SECONDS_MAX)
-    objects_max: int = Field(default=1000, ge=0, le=KEPT_MAX)
+    failed_seconds: Number = Field(default=3600.0, ge=0, le=KEPT_SECONDS_MAX)
+    succeeded_seconds: Number = Field(default=0.0, ge=0, le=KEPT_SECONDS_MAX)
+    objects_max: Whole = Field(default=1000, ge=0, le=KEPT_MAX)
     """Jobs and pods of their own; a Job's pods come along. Above it the oldest go first."""
 
 
@@ -113,9 +104,9 @@ class LeaderElectionSection(Section):
     """The Lease by which one of the agent's replicas acts."""
 
     name: ObjectName = "gatelift-agent"
-    lease_seconds: float = Field(default=15.0, le=3600)
-    renew_seconds: float = 10.0
-    retry_seconds: float = 2.0
+    lease_seconds: Number = Field(default=15.0, le=3600)
+    renew_seconds: Number = 10.0
+    retry_seconds: Number = 2.0
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElectionSection:
@@ -132,14 +123,7 @@ class LeaderElectionSection(Section):
 class AgentConfiguration(EnvironmentSettings):
     """The whole file."""
 
-    model_config = SettingsConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-        env_prefix="GATELIFT_AGENT_",
-        env_nested_delimiter="__",
-    )
+    model_config = SettingsConfigDict(env_prefix="GATELIFT_AGENT_")
 
     cluster: str
     """Name of this worker cluster, as the manager expects it."""
@@ -165,18 +149,18 @@ class AgentConfiguration(EnvironmentSettings):
     capacity: tuple[CapacitySection, ...] = Field(default=(), max_length=limits.CAPACITY_ENTRIES_MAX)
     keep_finished: KeepFinishedSection = KeepFinishedSection()
     """For how long objects of work that has ended stay here after the manager has its end."""
-    credits: int = Field(default=256, ge=1, le=10_000)
-    replicas: int = Field(default=1, ge=1, le=REPLICAS_MAX)
-    watch_nodes: bool = True
-    capacity_from_nodes: bool = True
+    credits: Whole = Field(default=256, ge=1, le=10_000)
+    replicas: Whole = Field(default=1, ge=1, le=REPLICAS_MAX)
+    watch_nodes: Flag = True
+    capacity_from_nodes: Flag = True
     """Where `capacity` is empty: take what the nodes have, less what runs there; false: everything fits."""
     leader_election: LeaderElectionSection = LeaderElectionSection()
-    api_per_second: float = Field(default=500.0, gt=0, le=WRITES_MAX)
-    api_in_flight: int = Field(default=32, ge=1, le=1024)
+    api_per_second: Number = Field(default=500.0, gt=0, le=WRITES_MAX)
+    api_in_flight: Whole = Field(default=32, ge=1, le=1024)
     health: str = "0.0.0.0:8081"
     metrics: str = ""
     """Address of the metrics; empty: beside health."""
-    metrics_authentication: bool = False
+    metrics_authentication: Flag = False
     """Give metrics by TLS to bearers of a token that may get the path /metrics alone; they need an address then."""
 
     @field_validator("cluster")

@@ -107,24 +107,47 @@ EXTENSIONS = (
 """What Kueue queues and this version does not. Their CRDs need not be there: then nothing asks."""
 MAKERS = (*BUILT_IN, *EXTENSIONS)
 BY_KIND = {each.kind: each for each in MAKERS}
+JUDGED = frozenset({*((each.kind, each.group) for each in MAKERS), ("Job", "batch")})
+"""Kinds of owners, each with its group, of which a queue's name was judged as they were made themselves."""
+CLUSTERS_OWN = (
+    "system:serviceaccount:kube-system:",
+    "system:serviceaccount:openshift-infra:",
+    "system:kube-controller-manager",  # where its controllers have no accounts of their own
+)
+"""How the usernames of a cluster's own controllers begin."""
+SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
-def verdict(kind: str, old: Object, new: Object, elsewhere: frozenset[tuple[str, str]] = frozenset()) -> Verdict:
+def verdict(
+    kind: str, old: Object, new: Object, elsewhere: frozenset[tuple[str, str]] = frozenset(), username: str = ""
+) -> Verdict:
     """Return what is wrong with an object of one of these kinds, or with a change of it; `old` is empty when it is new.
 
-    What was labelled before there was anybody to refuse it may be changed in all else. What a controller makes is not
-    refused: the label was handed on by what owns it, and its controller would try for ever. `elsewhere`: kinds, each
-    with its group, that another controller queues (`integrations.externalFrameworks`).
+    What was labelled before there was anybody to refuse it may be changed in all else. `elsewhere`: kinds, each with
+    its group, that another controller queues (`integrations.externalFrameworks`). `username`: who asks for it.
     """
     maker, queue = BY_KIND[kind], rules.marks(new).get(markers.QUEUE_NAME)
     if not queue or queue == rules.marks(old).get(markers.QUEUE_NAME):
         return Verdict()  # an empty name is no queue, as in Kueue
-    if (maker.kind, maker.group) in elsewhere or _is_child(new):
+    owner = _owner(new)
+    if (maker.kind, maker.group) in elsewhere or owner in elsewhere:
         return Verdict()
     if _is_queued(maker, new):
         return Verdict()  # what it makes is queued: the label says no more than what is so
     text = f"kind {kind} is not queued by this version, {maker.makes} are: {way_out(maker)}"
+    if owner and _is_handed_on(owner, username):
+        # The cluster's own controllers hand on what was judged at the owner, and read no warning.
+        quiet = username.startswith(CLUSTERS_OWN) and owner in JUDGED
+        return Verdict() if quiet else Verdict(warnings=(f"{label(markers.QUEUE_NAME)}: {text}",))
     return Verdict(errors=(forbidden(label(markers.QUEUE_NAME), text),))
+
+
+def _is_handed_on(owner: tuple[str, str], username: str) -> bool:
+    """Say whether the label is one that a controller hands on from an object that was seen: it would try for ever.
+
+    Anybody may write an owner's reference, and an operator's own resource may make a Deployment, which Kueue queues.
+    """
+    return username.startswith(CLUSTERS_OWN) or (owner in JUDGED and username.startswith(SERVICE_ACCOUNT))
 
 
 def way_out(maker: UnservedKind) -> str:
@@ -136,9 +159,13 @@ def way_out(maker: UnservedKind) -> str:
     return f"put the label on {labels}, where it queues {maker.makes} one by one, or leave it out"
 
 
-def _is_child(document: Object) -> bool:
-    owners = (document.get("metadata") or {}).get("ownerReferences") or []
-    return any(owner.get("controller") is True for owner in owners)
+def _owner(document: Object) -> tuple[str, str] | None:
+    """Return kind and group of what controls an object."""
+    for owner in (document.get("metadata") or {}).get("ownerReferences") or []:
+        if owner.get("controller") is True:
+            group, slash, _ = str(owner.get("apiVersion") or "").rpartition("/")
+            return str(owner.get("kind") or ""), group if slash else ""
+    return None
 
 
 def _is_queued(maker: UnservedKind, document: Object) -> bool:

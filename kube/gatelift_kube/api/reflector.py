@@ -101,6 +101,8 @@ class Reflector:
         self.cache = cache if cache is not None else Cache()
         self.synced = asyncio.Event()
         """Set after the first complete list."""
+        self.not_served = ""
+        """What to do about a kind that the API server does not serve; "" where it does."""
         self.heard_at: float | None = None
         """When the API server last said anything (monotonic seconds), bookmarks included."""
         self._client = client
@@ -188,7 +190,8 @@ class Reflector:
                 problem, passing = f"{self.resource.plural}: the API server forgets faster than lists are read", True
             except KubeError as error:
                 self._failures += 1
-                problem = self._not_served if isinstance(error, NotFoundError) else f"{self.resource.plural}: {error}"
+                self.not_served = self._way_out if isinstance(error, NotFoundError) else ""
+                problem = self.not_served or f"{self.resource.plural}: {error}"
                 passing = isinstance(error, ApiError) and error.status == 429
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                     self._version = ""  # forbidden, not served, not understood: begin with a list when it is back
@@ -201,7 +204,7 @@ class Reflector:
         return bool(self._coming) or self._asked > self._answered_lists
 
     @property
-    def _not_served(self) -> str:
+    def _way_out(self) -> str:
         """Return what is said of a kind that is not there: no list or watch of one that is served is not found."""
         kind = self.resource
         way = (
@@ -225,7 +228,7 @@ class Reflector:
             self._client.list(self.resource, self.selection, limit=self._limits.page_size, with_raw=self._with_raw)
         ) as pages:
             async for page in pages:
-                self.heard_at = self._clock()
+                self.heard_at, self.not_served = self._clock(), ""
                 self._compare(page)
                 for unread in page.unread:
                     missing.discard(unread.key)

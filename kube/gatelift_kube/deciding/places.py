@@ -3,15 +3,22 @@
 Where nobody is known by name, strangers and whoever the port is for look alike until a request is whole. So nobody is
 turned away for coming late: whoever comes when all is taken displaces who has been unfinished for longest, first from
 the address that holds most. An honest request is whole within milliseconds and is answered; what trickles is displaced.
+Where a port has a pace, who waits for his turn is not unfinished: it is we who are late. Who has it goes on at once.
 Pure; neighbours: `door` accepts and cuts, servers hold bytes.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 
 STALE_SECONDS = 0.5
 """A handshake or a request that is not whole after this is displaced first; an honest one takes milliseconds."""
+TURN_SECONDS = 1.0
+"""The same from the turn for which it had to wait: a handshake and a call, some round trips from far away."""
+
+PART_OF_ALL = 32
+"""Who is displaced is looked for as often as this part of all has changed."""
 
 
 class FullError(Exception):
@@ -21,11 +28,17 @@ class FullError(Exception):
 class Guest:
     """One connection. `since` is when it came, began what it has not finished yet, or was answered last."""
 
-    __slots__ = ("address", "answered", "bytes_held", "serving", "since")
+    __slots__ = ("address", "answered", "bytes_held", "has_turn", "known", "serving", "since", "waiting")
 
-    def __init__(self, address: str, now: float) -> None:
+    def __init__(self, address: str, now: float, *, known: bool = False) -> None:
         self.address = address
+        self.known = known
+        """Its address has proven itself before: others are displaced first."""
         self.since = now
+        self.waiting = False
+        """It has said what it can, and waits for its turn."""
+        self.has_turn = False
+        """It was given its turn, and has not finished yet."""
         self.bytes_held = 0
         self.serving = False
         """Its request is whole and is being answered: it is not displaced."""
@@ -36,13 +49,21 @@ class Guest:
         """Note the first bytes of a request."""
         self.since, self.answered = now, False
 
+    def waits(self) -> None:
+        """Note that it is we who are late."""
+        self.waiting = True
+
+    def turn(self, now: float) -> None:
+        """Note that it may go on."""
+        self.since, self.waiting, self.has_turn = now, False, True
+
     def whole(self) -> None:
         """Note that its request is whole."""
         self.serving = True
 
     def done(self, now: float) -> None:
         """Note that its peer has the answer."""
-        self.since, self.serving, self.answered = now, False, True
+        self.since, self.serving, self.answered, self.has_turn = now, False, True, False
 
 
 class Places:
@@ -53,6 +74,9 @@ class Places:
         self._bytes_max = bytes_max
         self._guests: set[Guest] = set()
         self._of: Counter[str] = Counter()
+        self._known = 0
+        self._next: list[tuple[int, Guest]] = []
+        """Who is displaced next, the first at the end, each with its rank of then."""
         self.bytes_held = 0
 
     @property
@@ -60,7 +84,7 @@ class Places:
         """Connections held now."""
         return len(self._guests)
 
-    def come(self, address: str, now: float) -> tuple[Guest, Guest | None]:
+    def come(self, address: str, now: float, *, known: bool = False) -> tuple[Guest, Guest | None]:
         """Give a connection a place; return it and whom it displaces, who has left. FullError: everybody is served."""
         displaced = None
         if len(self._guests) >= self._guests_max:
@@ -70,8 +94,9 @@ class Places:
             if displaced is None:
                 raise FullError(f"{self._guests_max} connections, all of them being answered")
             self.leave(displaced)
-        guest = Guest(address, now)
+        guest = Guest(address, now, known=known)
         self._guests.add(guest)
+        self._known += known
         self._of[address] += 1
         return guest, displaced
 
@@ -79,6 +104,7 @@ class Places:
         """Free what a connection holds; again is nothing."""
         if guest in self._guests:
             self._guests.remove(guest)
+            self._known -= guest.known
             self.release(guest)
             self._drop(guest.address)
 
@@ -113,13 +139,34 @@ class Places:
             del self._of[address]
 
     def _longest_unfinished(self, now: float) -> Guest | None:
-        """Return who is displaced: what is stale, else of the address that holds most what is idle, else the oldest."""
+        """Return who is displaced: what is stale, else of the address that holds most what is idle, else the oldest.
 
-        def order(guest: Guest) -> tuple[bool, int, bool, float]:
-            stale = not guest.answered and now - guest.since >= STALE_SECONDS
-            return not stale, -self._of[guest.address], not guest.answered, guest.since
+        All are looked through for a few at once: a crowd that comes fast costs no more for there being many places.
+        """
+        while self._next:
+            rank, guest = self._next.pop()
+            if guest in self._guests and not guest.serving and self._rank(guest, now) <= rank:
+                return guest
 
-        return min((guest for guest in self._guests if not guest.serving), key=order, default=None)
+        def order(each: tuple[int, Guest]) -> tuple[int, int, bool, float]:
+            rank, guest = each
+            return rank, -self._of[guest.address], not guest.answered, guest.since
+
+        unfinished = ((self._rank(guest, now), guest) for guest in self._guests if not guest.serving)
+        self._next = heapq.nsmallest(max(1, self._guests_max // PART_OF_ALL), unfinished, key=order)[::-1]
+        return self._next.pop()[1] if self._next else None
+
+    def _rank(self, guest: Guest, now: float) -> int:
+        """Return how soon a connection is displaced, 0 first: late by itself, waiting, going on, known.
+
+        Known addresses go last as long as they hold no more than half of all.
+        """
+        if guest.known and self._known <= self._guests_max // 2:
+            return 3
+        if guest.answered or guest.waiting:
+            return 1
+        late = now - guest.since >= (TURN_SECONDS if guest.has_turn else STALE_SECONDS)
+        return 0 if late else 1 + guest.has_turn
 
     def _largest_unfinished(self, asking: Guest, count: int) -> Guest | None:
         """Return whose bytes are given up: of the address that holds most, the body that was begun first."""

@@ -17,6 +17,11 @@ REPEAT_SECONDS = 60.0
 KEPT_MAX = 1024
 """Different facts that are remembered; the one told longest ago is forgotten first."""
 
+PEERS_MAX = 16
+"""Peers that are named of one trouble within that time; of a crowd the first say where it comes from."""
+OTHERS = "others"
+"""In the place of a peer: all that are not named."""
+
 
 class Repetitions:
     """Says of each fact whether it is worth a line now, and how often it went without one since its last."""
@@ -38,6 +43,28 @@ class Repetitions:
             del self._told[next(iter(self._told))]
         self._told[fact] = now, 0
         return count
+
+
+class PeerRepetitions:
+    """The same of what many peers may do: some are named, the others are one. Strangers fill no log."""
+
+    def __init__(self, clock: Clock = monotonic) -> None:
+        self._clock = clock
+        self._each = Repetitions(clock=clock)
+        self._named: dict[str, tuple[float, set[str]]] = {}
+
+    def untold(self, peer: str, trouble: str) -> tuple[str, int] | None:
+        """Return who is named with a trouble, and how often it went without a line; None: no line. Troubles are few."""
+        now = self._clock()
+        began, named = self._named.get(trouble, (now, set()))
+        if now - began >= REPEAT_SECONDS:
+            began, named = now, set()
+        if peer not in named:
+            peer = peer if len(named) < PEERS_MAX else OTHERS
+            named.add(peer)
+        self._named[trouble] = began, named
+        count = self._each.untold((peer, trouble))
+        return (peer, count) if count is not None else None
 
 
 def watch_problems(log: Any, clock: Clock = monotonic) -> Callable[[str], None]:

@@ -9,16 +9,16 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from gatelift_kube.deciding.errors import SettingsFileError
-from gatelift_kube.values.numbers import whole
+from gatelift_kube.process.setting_types import FLAG, NUMBER, WHOLE, EnvironmentText
 
 T = TypeVar("T")
 
@@ -36,14 +36,36 @@ SECRETS = frozenset({"token"})
 """Settings whose value is never shown, not even a wrong one: it may lack no more than a letter."""
 
 
-class Section(BaseModel):
+class _Nulls(BaseModel):
+    """A key without a value is one that is not set, as in all files of Kubernetes."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        nulls = {key for key, value in data.items() if value is None and key in known} if isinstance(data, dict) else ()
+        return {key: value for key, value in data.items() if key not in nulls} if nulls else data
+
+
+class Section(_Nulls):
     """A part of the file: camelCase keys, unknown ones refused, frozen."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
 
-class EnvironmentSettings(BaseSettings):
+class EnvironmentSettings(_Nulls, BaseSettings):
     """Settings that the environment may override key by key; subclasses set `env_prefix`. Nothing else is read."""
+
+    model_config = SettingsConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        env_nested_delimiter="__",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -63,14 +85,16 @@ class _CamelEnvironment(EnvSettingsSource):
     """The environment under the file's camelCase keys, so that the two merge key by key."""
 
     def __call__(self) -> dict[str, Any]:
-        camel: dict[str, Any] = _camel_keys(super().__call__())
+        camel: dict[str, Any] = _as_the_file(super().__call__())
         return camel
 
 
-def _camel_keys(value: Any) -> Any:
+def _as_the_file(value: Any) -> Any:
     if isinstance(value, dict):
-        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
-    return value
+        return {to_camel(key): _as_the_file(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_the_file(inner) for inner in value]
+    return EnvironmentText(value) if isinstance(value, str) else value
 
 
 def read(path: Path | None) -> dict[str, Any]:
@@ -111,8 +135,8 @@ def parsed(text: str, where: str) -> dict[str, Any]:
 
 
 def _cut(found: str | float) -> str:
-    """Return what was found as Python writes it, in one line that people read."""
-    text = repr(found)
+    """Return what was found as Python writes it (YAML's words for its own), in one line that people read."""
+    text = str(found).lower() if isinstance(found, bool) else repr(found)
     return text if len(text) <= FOUND_CHARS_MAX else f"{text[:FOUND_CHARS_MAX]}... of {len(text)} characters"
 
 
@@ -151,43 +175,6 @@ _OnceLoader.add_constructor("tag:yaml.org,2002:int", _OnceLoader.construct_short
 _OnceLoader.add_constructor("tag:yaml.org,2002:timestamp", _OnceLoader.construct_text)
 
 
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_PORT_MAX = 65535
-_NAME_MAX = 253
-
-
-def address(value: str, *, host_needed: bool) -> str:
-    """Return a `host:port`; without `host_needed` the host may be left out. Raises ValueError, which says the form."""
-    host, colon, port = value.rpartition(":")
-    number = whole(port)
-    right = colon and number is not None and number <= _PORT_MAX
-    if not right or not (_HOST.fullmatch(host) if host else not host_needed):
-        raise ValueError(f"{value!r} is no address; write host:port")
-    return value
-
-
-def _object_name(value: str) -> str:
-    if len(value) > _NAME_MAX or not _SUBDOMAIN.fullmatch(value):
-        raise ValueError(f"{value!r} is no object name; use lower-case letters, digits, '-' and '.', at most 253")
-    return value
-
-
-def _namespace_name(value: str) -> str:
-    if not _NAMESPACE.fullmatch(value):
-        raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
-    return value
-
-
-ObjectName = Annotated[str, AfterValidator(_object_name)]
-"""A setting that names an object of the API server."""
-NamespaceName = Annotated[str, AfterValidator(_namespace_name)]
-"""A setting that names a namespace."""
-NamespaceNameOrNone = Annotated[str, AfterValidator(lambda value: value and _namespace_name(value))]
-"""A setting that names a namespace, or is empty where the process's own is meant."""
-
-
 def checked(make: Callable[[], T], environment_prefix: str) -> T:
     """Return `make()`; its validation errors become one ConfigError with a line per problem."""
     try:
@@ -210,6 +197,10 @@ def _key(part: int | str) -> int | str:
     return to_camel(part) if isinstance(part, str) and "_" in part else part
 
 
+def _bound(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
 def _rule(problem: Any) -> str:
     """Return what has to be written, in our words for the mistakes that are made most."""
     limits = problem.get("ctx") or {}
@@ -217,13 +208,13 @@ def _rule(problem: Any) -> str:
         case "literal_error" | "enum":
             return f"must be {_EXPECTED.get(limits['expected'], limits['expected'])}"
         case "greater_than_equal":
-            return f"must be at least {limits['ge']:g}"
+            return f"must be at least {_bound(limits['ge'])}"
         case "greater_than":
-            return f"must be above {limits['gt']:g}"
+            return f"must be above {_bound(limits['gt'])}"
         case "less_than_equal":
-            return f"must be at most {limits['le']:g}"
+            return f"must be at most {_bound(limits['le'])}"
         case "less_than":
-            return f"must be below {limits['lt']:g}"
+            return f"must be below {_bound(limits['lt'])}"
         case "invalid_key":
             return "a key has to be a text: mend its spelling, or put it in quotes"
         case "too_short":
@@ -236,11 +227,12 @@ _EXPECTED = {"True": "true", "False": "false"}
 """YAML's words for Python's."""
 
 _TYPES = {
-    "int": "must be a whole number",
-    "int_from": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "float": "must be a number",
-    "bool": "must be true or false",
+    "int": WHOLE,
+    "int_from": WHOLE,
+    "int_parsing": WHOLE,
+    "float": NUMBER,
+    "finite": "must be a finite number",
+    "bool": FLAG,
     "string": "must be a text: put it in quotes",
     "tuple": "must be a list: write each item on a line of its own after '- '",
     "dict": "must be a mapping: write 'key: value' lines under it",

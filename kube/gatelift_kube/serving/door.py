@@ -19,7 +19,7 @@ from aiohttp import web
 
 from gatelift_kube.deciding.places import FullError, Guest, Places
 from gatelift_kube.process.clock import monotonic
-from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.process.repetitions import PeerRepetitions, Repetitions
 from gatelift_kube.process.tasks import spawn
 
 HANDSHAKE_SECONDS_MAX = 3.0
@@ -167,6 +167,7 @@ class Door:
         self._sockets: list[socket.socket] = []
         self._runner: web.AppRunner | None = None
         self._repetitions = Repetitions()
+        self._told = PeerRepetitions()
         self._log = structlog.get_logger("gatelift.door")
         self.cuts = 0
         self.address: tuple[str, int] = ("", 0)
@@ -216,14 +217,15 @@ class Door:
             self._runner = None
 
     def cut(self, guest: Guest, why: str) -> None:
-        """End a connection; the log says so once a minute for each address."""
+        """End a connection; the log says so once a minute for each of a few addresses, and for all the others."""
         self.cuts += 1
         visit = self._visits.get(guest)
         if visit is not None:
             visit.abort()
-        untold = self._repetitions.untold((guest.address, why))
+        untold = self._told.untold(guest.address, why)
         if untold is not None:
-            self._log.warning("connection cut", port=self._name, peer=guest.address, problem=why, times_before=untold)
+            named, count = untold
+            self._log.warning("connection cut", port=self._name, peer=named, problem=why, times_before=count)
 
     def left(self, visit: DoorVisit) -> None:
         """Forget a connection that is over."""

@@ -23,6 +23,7 @@ import structlog
 from gatelift.adapters import authority, frame_slices
 from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import ServerCredentials, credentials_of_now
+from gatelift.adapters.known_addresses import KnownAddresses
 from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
 from gatelift.adapters.stream_gate import GREETING_BYTES_MAX, StreamGate, Worth
 from gatelift.core.api.commands import CloseAgentStream, SendToAgent
@@ -181,6 +182,7 @@ class AgentsServer:
         *,
         wall: Callable[[], dt.datetime] = _utc_now,
         limits: GateLimits = GATE,
+        known: KnownAddresses | None = None,
     ) -> None:
         self._post = post
         self._credentials = credentials
@@ -190,7 +192,7 @@ class AgentsServer:
         self._waiting: collections.Counter[str] = collections.Counter()
         self._ids = itertools.count(1)
         self._turns = PeerTurns()
-        self.gate = Gate("sessions", limits)
+        self.gate = Gate("sessions", limits, known if known is not None else KnownAddresses())
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self._log = structlog.get_logger("gatelift.agents")

@@ -21,6 +21,7 @@ from google.protobuf.message import DecodeError
 from gatelift.adapters import authority
 from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import ServerCredentials, credentials_of_now
+from gatelift.adapters.known_addresses import KnownAddresses
 from gatelift.adapters.signing import Rank, Signing, SigningBusyError
 from gatelift.core.api.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked, Event
@@ -104,6 +105,7 @@ class EnrolServer:
         expects: Callable[[str, str], bool],
         *,
         limits: GateLimits = GATE,
+        known: KnownAddresses | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._post = post
@@ -112,7 +114,7 @@ class EnrolServer:
         self._leads = leads
         self._expects = expects
         self._pause = pause
-        self.gate = Gate("enrolment", limits)
+        self.gate = Gate("enrolment", limits, known if known is not None else KnownAddresses())
         self._signing = Signing()
         self._answering = 0
         self._ids = itertools.count(1)
@@ -212,6 +214,8 @@ class EnrolServer:
             return _response(EnrolmentVerdict.PENDING, "the manager is busy; ask again"), True
         finally:
             self._waiting.pop(request_id, None)
+        if answer.verdict is EnrolmentVerdict.APPROVED:
+            self.gate.recognised(context.peer(), request.cluster)
         self._tell(request.cluster, answer)
         return _response(answer.verdict, answer.text, answer.certificate, answer.ca_bundle), not answer.why
 

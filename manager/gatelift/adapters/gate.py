@@ -5,7 +5,7 @@ So the gate accepts, waits for the first bytes, and passes all on to the server 
 through untouched. The server tells by the port that it sees (`peer`) who has proven something, and what has come of the
 bytes. Who has proven nothing is displaced by whoever comes when all is taken (`places`). Bytes that come to nothing are
 counted, since gRPC keeps a block of headers until it ends, many times as large, and says nothing of it.
-Neighbours: `agents_server`, `enrol_server`.
+Neighbours: `agents_server`, `enrol_server`; `handshake_turns` says who is next, `known_addresses` who was here before.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections import OrderedDict, deque
 from dataclasses import dataclass, replace
 from typing import cast
 
 import structlog
 
+from gatelift.adapters.handshake_turns import HandshakeTurns
+from gatelift.adapters.known_addresses import KnownAddresses
 from gatelift_kube.deciding.places import FullError, Guest, Places
 from gatelift_kube.process.clock import monotonic
-from gatelift_kube.process.repetitions import Repetitions
+from gatelift_kube.process.repetitions import PeerRepetitions
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.serving.door import ACCEPT_PAUSE_SECONDS, listening
 from gatelift_kube.values import numbers
@@ -211,15 +212,16 @@ class Visit:
 class Gate:
     """One port. `open` it, `close` it; the server says `begins_answer`, `answered` and `proven` by what it sees."""
 
-    def __init__(self, name: str, limits: GateLimits) -> None:
-        """`name` stands in the log."""
+    def __init__(self, name: str, limits: GateLimits, known: KnownAddresses) -> None:
+        """`name` stands in the log. `known` is kept here, and may be of several ports."""
         self.places = Places(limits.unproven_max, 0)
         self.scratch = memoryview(bytearray(PIECE_BYTES))
         self.limits = limits
         self._name = name
         self._visits: dict[Guest, Visit] = {}
         self._by_port: dict[int, Visit] = {}
-        self._queues: OrderedDict[str, deque[Visit]] = OrderedDict()
+        self.known = known
+        self._turns = HandshakeTurns(limits.pace * CROWD_SECONDS)
         self._turn: asyncio.TimerHandle | None = None
         self._next_turn = 0.0
         self._inner_port = 0
@@ -227,7 +229,7 @@ class Gate:
         self._accepting: list[asyncio.Task[None]] = []
         self._barred: dict[str, float] = {}
         self._unproven_owed = 0
-        self._repetitions = Repetitions()
+        self._repetitions = PeerRepetitions()
         self._log = structlog.get_logger("gatelift.gate")
         self.port = 0
 
@@ -284,6 +286,7 @@ class Gate:
             if not visit.streams:
                 self._unproven_owed -= visit.owed
             visit.who, visit.streams = who, visit.streams + 1  # what came to nothing so far still counts
+            self.known.remember(visit.guest.address, who, monotonic())
             self.places.leave(visit.guest)
 
     def is_barred(self, who: str) -> bool:
@@ -295,6 +298,7 @@ class Gate:
         visit = self._of(peer)
         if visit is not None:
             visit.streams -= 1
+            self.known.remember(visit.guest.address, visit.who, monotonic())
             if not visit.streams:
                 self._unproven_owed += visit.owed
                 visit.limit(PROOF_SECONDS, "no further stream came")
@@ -319,6 +323,12 @@ class Gate:
         if visit is not None:
             visit.guest.done(monotonic())
 
+    def recognised(self, peer: str, who: str) -> None:
+        """Take that who was answered has shown a key that is known: his address goes first in a crowd."""
+        visit = self._of(peer)
+        if visit is not None:
+            self.known.remember(visit.guest.address, who, monotonic())
+
     def _of(self, peer: str) -> Visit | None:
         port = numbers.whole(peer.rpartition(":")[2])
         return self._by_port.get(port) if port is not None else None
@@ -336,10 +346,11 @@ class Gate:
         if self._by_port.get(visit.port) is visit:
             del self._by_port[visit.port]
         self._visits.pop(visit.guest, None)
+        self._turns.leave(visit.guest)
         self.places.leave(visit.guest)
 
     def cut(self, visit: Visit, why: str) -> None:
-        """End a connection; the log says so once a minute for each address."""
+        """End a connection; the log says so once a minute for each of a few addresses, and for all the others."""
         visit.abort()
         self.left(visit)
         self._told(visit.guest.address, why)
@@ -365,31 +376,29 @@ class Gate:
         self.cut(visit, why)
 
     def waits(self, visit: Visit) -> None:
-        """Put a connection into the queue of its address for a handshake."""
-        self._queues.setdefault(visit.guest.address, deque()).append(visit)
+        """Have a connection wait for its handshake."""
+        visit.guest.waits()
+        self._turns.wait(visit.guest)
         self._call()
 
     def _told(self, address: str, why: str) -> None:
-        untold = self._repetitions.untold((address, why))
+        untold = self._repetitions.untold(address, why)
         if untold is not None:
-            self._log.warning("connection cut", port=self._name, peer=address, problem=why, times_before=untold)
+            named, count = untold
+            self._log.warning("connection cut", port=self._name, peer=named, problem=why, times_before=count)
 
     def _call(self) -> None:
         """Begin handshakes at the pace of the port; addresses take turns, so that who floods waits for himself."""
         now = monotonic()
-        while self._queues and now >= self._next_turn:
-            crowded = len(self._queues) > self.limits.pace * CROWD_SECONDS
-            address, queue = self._queues.popitem(last=crowded)
-            visit = queue.popleft()
-            if queue:
-                self._queues[address] = queue
-                self._queues.move_to_end(address, last=not crowded)
+        while now >= self._next_turn and (guest := self._turns.next()) is not None:
+            visit = self._visits[guest]
             if visit.outer.transport is None or visit.outer.transport.is_closing():
                 continue
+            guest.turn(now)
             self._next_turn = max(self._next_turn, now - 1.0) + 1 / self.limits.pace  # a second's worth at once
             visit.limit(PROOF_SECONDS, "no proof came")
             spawn(f"greeting at {self._name}", self._dial(visit))
-        if self._queues and self._turn is None:
+        if self._turns and self._turn is None:
             self._turn = asyncio.get_running_loop().call_later(self._next_turn - now, self._called)
 
     def _called(self) -> None:
@@ -425,7 +434,8 @@ class Gate:
             self._told(address, f"{self.limits.connections_max} connections are open")
             return
         try:
-            guest, displaced = self.places.come(address, monotonic())
+            now = monotonic()
+            guest, displaced = self.places.come(address, now, known=self.known.knows(address, now))
         except FullError as error:
             connection.close()
             self._told(address, f"turned away: {error}")

@@ -180,6 +180,11 @@ class ManagementApi:
         return tuple(each.resource.plural for each in self._reflectors if not each.synced.is_set())
 
     @property
+    def not_served(self) -> str:
+        """What is not served any more, a line for each kind: a CRD that somebody deleted."""
+        return "\n".join(each.not_served for each in self._reflectors if each.not_served)
+
+    @property
     def writes_held(self) -> int:
         """Writes that wait or are under way."""
         return self._executor.held

@@ -108,9 +108,13 @@ class Judge:
         if question.problem:
             return review.malformed(question)
         facts = self._facts(question)
-        verdict = await decide(unserved.verdict, question.kind, question.old, question.new, self._elsewhere)
-        if verdict.allowed or not facts.namespace_selected:
+        verdict = await decide(
+            unserved.verdict, question.kind, question.old, question.new, self._elsewhere, question.username
+        )
+        if not facts.namespace_selected:
             return review.allow(question.uid)
+        if verdict.allowed:
+            return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
     def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
