@@ -57,11 +57,13 @@ test: setup ## Everything that needs no external program, a few minutes
 	$(call say,Tests that need no external program)
 	$(BIN)/python -m pytest -n auto -m "$(MARKERS)" $(TEST_ARGS)
 
-simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000 GATELIFT_SECONDS=3600 GATELIFT_TWIN_RUNS=50000 GATELIFT_FUZZ_CASES=200000 GATELIFT_SETTLING_RUNS=6000)
+simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000 GATELIFT_SECONDS=3600 GATELIFT_TWIN_RUNS=50000 GATELIFT_FUZZ_CASES=200000 GATELIFT_SWEEP_CASES=1000 GATELIFT_SETTLING_RUNS=6000)
 	$(call say,Simulated installations$(,) as many as GATELIFT_RUNS says)
 	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.sim.many --first $${GATELIFT_FIRST_SEED:-0} --histories $${GATELIFT_RUNS:-1000} --seconds $${GATELIFT_SECONDS:-0}
 	$(call say,Hostile values through both cores$(,) as many cases as GATELIFT_FUZZ_CASES says)
 	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.fuzz.many --first $${GATELIFT_FIRST_SEED:-0} --cases $${GATELIFT_FUZZ_CASES:-200000}
+	$(call say,Exceptions in each function that is about one object$(,) as many as GATELIFT_SWEEP_CASES says (0: all))
+	PYTHONPATH=tests$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m support.sweep.many --seed $${GATELIFT_SWEEP_SEED:-0} --cases $${GATELIFT_SWEEP_CASES:-1000}
 	$(call say,Admission decided twice$(,) as many instances as GATELIFT_TWIN_RUNS says)
 	GATELIFT_TWIN_RUNS=$${GATELIFT_TWIN_RUNS:-50000} $(BIN)/python -m pytest -n auto tests/admission/test_twin.py $(TEST_ARGS)
 	$(call say,Preemption comes to rest$(,) as many instances as GATELIFT_SETTLING_RUNS says)

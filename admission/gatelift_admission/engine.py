@@ -25,8 +25,8 @@ from collections.abc import Mapping
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
-from gatelift_admission.feed import ghosts, intake, places, structure
-from gatelift_admission.rounds import faults, patient
+from gatelift_admission.feed import faults, ghosts, intake, places, structure
+from gatelift_admission.rounds import patient
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.state import State
 from gatelift_admission.told import explain, retelling, statuses
@@ -63,7 +63,7 @@ def is_compiled() -> bool:
 class Engine:
     """The admission engine."""
 
-    __slots__ = ("_cycle", "state")
+    __slots__ = ("_cycle", "_decisions", "state")
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         """Start with nothing known."""
@@ -71,6 +71,8 @@ class Engine:
         self.state.holders.by_creation = self.state.settings.by_creation
         self.state.holders.priority_boost = self.state.settings.priority_boost
         self._cycle = Cycle(self.state)
+        self._decisions: list[Decision] = []
+        """What was decided and is not said yet."""
 
     def wall_clock(self, unix_seconds: float, now: float) -> None:
         """Relate `now` to Unix time, for backoff times and waits counted from API timestamps."""
@@ -97,9 +99,9 @@ class Engine:
     def flavor_changed(self, flavor: ResourceFlavor) -> None:
         """Take note of a ResourceFlavor."""
         known = self.state.flavors.get(flavor.metadata.name)
-        self.state.flavors[flavor.metadata.name] = flavor
         if known is None or known.spec != flavor.spec:
             self.state.restructure()
+        self.state.flavors[flavor.metadata.name] = flavor
 
     def flavor_removed(self, name: str) -> None:
         """Forget a ResourceFlavor; queues that refer to it turn inactive."""
@@ -118,9 +120,9 @@ class Engine:
     def admission_check_changed(self, check: AdmissionCheck) -> None:
         """Take note of an AdmissionCheck."""
         known = self.state.checks.get(check.metadata.name)
-        self.state.checks[check.metadata.name] = check
         if known is None or (known.spec, known.status) != (check.spec, check.status):
             self.state.restructure()
+        self.state.checks[check.metadata.name] = check
 
     def admission_check_removed(self, name: str) -> None:
         """Forget an AdmissionCheck; queues that refer to it turn inactive."""
@@ -130,8 +132,8 @@ class Engine:
     def namespace_changed(self, name: str, labels: Mapping[str, str]) -> None:
         """Take note of a namespace's labels."""
         if self.state.namespaces.get(name) != labels:
-            self.state.namespaces[name] = dict(labels)
             structure.review_namespace(self.state, name)
+            self.state.namespaces[name] = dict(labels)
 
     def namespace_removed(self, name: str) -> None:
         """Forget a namespace: no ClusterQueue selects it any more."""
@@ -161,22 +163,40 @@ class Engine:
     # -- workloads -------------------------------------------------------------------------------------------------
 
     def workload_changed(self, workload: Workload, now: float) -> None:
-        """Take note of a Workload: pending, reserved, admitted or finished, as its object says."""
-        intake.workload_changed(self.state, workload, now)
+        """Take note of a Workload: pending, reserved, admitted or finished, as its object says.
+
+        If that raises it is set aside, and charged what its object says to be reserved (`CycleResult.faults`); the same
+        version fed again is taken in whole. What is raised all the same is of no use to anybody: nothing may be decided
+        before a version has been taken.
+        """
+        state, before = self.state, None
+        entry: Entry | None = state.entries.get(workload.metadata.uid)
+        try:
+            before = faults.Before(entry) if entry is not None else None
+            intake.workload_changed(state, workload, now)
+        except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else's from being charged)
+            faults.not_taken(state, workload, before, error)
 
     def workload_removed(self, uid: str) -> None:
         """Forget a Workload whose object is gone; whatever it was charged is released."""
-        intake.workload_removed(self.state, uid)
+        entry: Entry | None = self.state.entries.get(uid)
+        try:
+            intake.workload_removed(self.state, uid)
+        except Exception as error:
+            if entry is None:
+                raise
+            faults.not_removed(self.state, entry, error)
 
     def forget(self, uid: str) -> None:
         """Undo a reservation that could not be written: its charge goes, and it stands where it stood."""
         entry = self.state.entries.get(uid)
         if entry is not None and entry.phase is Phase.ASSUMED:
-            entry.phase = Phase.PENDING
-            if not (entry.runs and ghosts.goes_on(self.state, entry)):
-                entry.grant = NOTHING
-            self.state.settle(entry)
-            self.state.review[uid] = entry
+            with faults.Boundary(self.state, entry):
+                entry.phase = Phase.PENDING
+                if not (entry.runs and ghosts.goes_on(self.state, entry)):
+                    entry.grant = NOTHING
+                self.state.settle(entry)
+                self.state.review[uid] = entry
 
     def set_usage(self, uid: str, counts: Mapping[str, int]) -> None:
         """Charge `counts` pods per granted pod set from now on, whatever the object says; others count zero.
@@ -186,8 +206,9 @@ class Engine:
         """
         entry = self.state.entries.get(uid)
         if entry is not None and entry.grant.pod_sets:
-            entry.held_counts = dict(counts)
-            self.state.settle(entry)
+            with faults.Boundary(self.state, entry):
+                entry.held_counts = dict(counts)
+                self.state.settle(entry)
 
     def release(self, uid: str, now: float = 0.0) -> None:
         """Charge nothing more for the present reservation, whatever the object says; twice is as good as once.
@@ -211,10 +232,11 @@ class Engine:
         entry = self.state.entries.get(uid)
         if entry is None:
             return
-        if runs:
-            ghosts.hold(self.state, entry, queue)
-        else:
-            ghosts.let_go(self.state, entry)
+        with faults.Boundary(self.state, entry):
+            if runs:
+                ghosts.hold(self.state, entry, queue)
+            else:
+                ghosts.let_go(self.state, entry)
 
     def is_adrift(self, uid: str) -> bool:
         """Say whether a workload runs beside its record and nobody can tell in which ClusterQueue it was charged."""
@@ -253,21 +275,39 @@ class Engine:
         if entry is not None and entry.blocked is not blocked:
             entry.blocked = blocked
             if blocked:
-                places.unqueue(self.state, entry)
+                with faults.Boundary(self.state, entry):
+                    places.unqueue(self.state, entry)
             self.state.review[uid] = entry
 
     # -- decisions -------------------------------------------------------------------------------------------------
 
     def cycle(self, now: float, budget_heads: int = BUDGET_HEADS) -> CycleResult:
-        """Decide what can be decided now, with at most `budget_heads` steps (nominations, decisions) and texts."""
+        """Decide what can be decided now, with at most `budget_heads` steps (nominations, decisions) and texts.
+
+        What raises because of one workload sets that one aside. What raises otherwise is the caller's: nothing that was
+        decided is lost by it, the next call that comes to its end says it.
+        """
         state = self.state
         state.now = max(state.now, now)
+        before = self._cycle.nominations
+        try:
+            self._decide(budget_heads)
+        except Exception:
+            state.distrust()
+            raise
+        more = bool(state.review or state.untold or state.bypassed) or self._cycle.busy()
+        failed, state.faults = tuple(state.faults), []
+        decided, self._decisions = tuple(self._decisions), []
+        done = self._cycle.nominations - before
+        return CycleResult(decisions=decided, faults=failed, more=more or bool(failed), nominations=done)
+
+    def _decide(self, budget: int) -> None:
+        state, decisions = self.state, self._decisions
         state.ensure()
         self._expire_backoffs()
         patient.end(state)
         state.wakes.expire(state.now, state.settings)
-        decisions: list[Decision] = []
-        for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
+        for _ in range(min(len(state.review), budget * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
             try:
                 if not entry.faulty:
@@ -278,18 +318,13 @@ class Engine:
                 continue
             if stop is not None:
                 decisions.append(stop)
-        before = self._cycle.nominations
         if not state.review:
-            decisions += self._cycle.run(budget_heads)
-        if not state.review and not state.faults and not self._cycle.busy():
+            self._cycle.run(budget, decisions)
+        if not state.review and not state.doubtful and not self._cycle.busy():
             retelling.retell(state)
-        bypass(state, budget_heads)
-        overdue(state, budget_heads)
-        decisions += tell_all(state, budget_heads)
-        more = bool(state.review or state.untold or state.bypassed) or self._cycle.busy()
-        failed, state.faults = tuple(state.faults), []
-        done = self._cycle.nominations - before
-        return CycleResult(decisions=tuple(decisions), faults=failed, more=more or bool(failed), nominations=done)
+        bypass(state, budget)
+        overdue(state, budget)
+        tell_all(state, budget, decisions)
 
     def set_aside(self, uid: str, error: Exception) -> None:
         """Keep a workload out whose decision could not be taken over, until `look_again` or until it changes."""
@@ -298,10 +333,13 @@ class Engine:
             faults.keep_out(self.state, entry, error)
 
     def look_again(self, uid: str) -> None:
-        """Let a workload that was set aside (`CycleResult.faults`) have its turn again."""
+        """Take a workload in anew that was set aside (`CycleResult.faults`), and let it have its turn again."""
         entry = self.state.entries.get(uid)
-        if entry is not None:
-            faults.look_again(self.state, entry)
+        if entry is not None and entry.faulty:
+            self.workload_changed(entry.workload, self.state.now)
+            known = self.state.entries.get(uid)
+            if known is not None and known.runs and not known.faulty:
+                self.set_ghost(uid, runs=True)
 
     def next_deadline(self) -> float | None:
         """Return the time at which `cycle` has something to do without a further event, None for never."""

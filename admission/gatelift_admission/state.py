@@ -86,6 +86,8 @@ class State:
     closed: set[str] = field(default_factory=set)
     """ClusterQueues that do not admit; what they hold is not preempted either."""
     outdated: bool = True
+    doubtful: bool = False
+    """Counts, the index of holders and the queues may be half changed: made anew before the tree is."""
     built: int = 0
     """How often the tree was built."""
     versions: dict[str, int] = field(default_factory=dict)
@@ -129,13 +131,40 @@ class State:
         """Note that queues, cohorts, flavors or checks changed: all that waits is looked at again."""
         self.outdated = True
 
+    def distrust(self) -> None:
+        """Note that an exception has cut a change: what follows from the entries is made anew before it is used."""
+        self.doubtful = self.outdated = True
+
     def ensure(self) -> Tree:
         """Return the tree, rebuilt from specs and charges if anything in the structure changed."""
         tree = self.ledger.tree
         if tree is not None and not self.outdated:
             return tree
+        try:
+            if self.doubtful:
+                self._make_anew()
+            return self._build()
+        except Exception:
+            self.distrust()
+            raise
+
+    def _make_anew(self) -> None:
+        """Make counts, the index of who holds quota and the queues anew from the entries."""
+        waiting: dict[str, list[Entry]] = {}
+        for entry in self.entries.values():
+            if entry.queue:
+                waiting.setdefault(entry.queue, []).append(entry)
+        self.ledger.recount(self.entries.values())
+        self.holders.recount(self.entries.values())
+        for name, queue in self.queues.items():
+            queue.pending = queue.pending.anew(waiting.get(name, []))
+        self.bypassed.clear()
+        self.doubtful = False
+
+    def _build(self) -> Tree:
+        """Build the tree, and look at all again that waits."""
         self.debts.forget_left()
-        old, tree = tree, Tree(*self.tree_specs())
+        old, tree = self.ledger.tree, Tree(*self.tree_specs())
         if old is not None:
             self.debts.note(old, tree, self.holders)
             self.loans.note(old, tree)

@@ -8,7 +8,7 @@ or sorted when somebody needs room. Neighbours: `state` notes, `preemption` read
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
@@ -33,16 +33,20 @@ class Hold:
     """Every cell that was granted, also where nothing of it is used: Kueue asks for flavors, not for amounts."""
 
     def __init__(self, entry: Entry, *, by_creation: bool, boost: bool) -> None:
-        """Read what an entry is charged now."""
+        """Read what an entry is charged now; of one that is set aside its object is not read."""
+        self.queue = entry.charged_queue
+        self.usage, self.cells = entry.charged, entry.grant.cells
+        if entry.faulty:
+            self.key = (entry.workload.spec.priority or 0, 0.0, entry.uid)
+            self.evicted, self.timestamp = entry.evicted, 0.0
+            return
         workload, at = entry.workload, entry.reserved_at
         reserved = condition(workload, "QuotaReserved") if entry.phase is not Phase.ASSUMED else None
         if reserved is not None and reserved.status == "True":
             at = unix_seconds(reserved.last_transition_time)
-        self.queue = entry.charged_queue
         self.key = (effective_priority(workload, boost=boost), -at, entry.uid)
         self.evicted = entry.evicted or entry.phase not in RESERVING
         self.timestamp = queue_timestamp(workload, by_creation=by_creation)
-        self.usage, self.cells = entry.charged, entry.grant.cells
 
     def counts_as(self, other: Hold) -> bool:
         """Say whether both are the same holding, of the same priority and as far on its way out."""
@@ -93,6 +97,13 @@ class Holders:
     def of(self, queue: str) -> QueueHolders:
         """Return who holds quota of `queue`; not to be changed."""
         return self.queues.get(queue, NOBODY)
+
+    def recount(self, entries: Iterable[Entry]) -> None:
+        """Make the index anew from what each entry is charged."""
+        fresh = Holders(self.by_creation, self.priority_boost)
+        for one in entries:
+            fresh.note(one)
+        self.queues, self.holds = fresh.queues, fresh.holds
 
     def note(self, entry: Entry) -> bool:
         """Take note of what `entry` is charged now; True if its priority or its being evicted changed meanwhile."""

@@ -1,12 +1,14 @@
 """What every workload is charged: totals per ClusterQueue and LocalQueue, mirrored into the quota tree.
 
-A charge is set, never adjusted: `set_charge` takes what was charged before, puts what is due now, and returns the
-cells of which some came free. So charging twice is charging once, and a release cannot happen twice. Neighbours:
-`state` says what is due, `statuses` reads the totals.
+A charge is set, never adjusted: `Ledger.settle` takes what was charged before, puts what is due now, and returns the
+cells of which some came free. So charging twice is charging once, and a release cannot happen twice. What an entry is
+charged stands on the entry; the totals follow from the entries, and can be made anew from them (`Ledger.recount`).
+Neighbours: `state` says what is due, `statuses` reads the totals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase
@@ -60,7 +62,10 @@ class Ledger:
         return self.queue(name), self.local_queue(key)
 
     def settle(self, entry: Entry) -> list[Cell]:
-        """Charge `entry` what is due to it now; return the cells of its old queue that came free."""
+        """Charge `entry` what is due to it now; return the cells of its old queue that came free.
+
+        What can raise because of the entry is worked out first. It is changed before the totals are: they follow it.
+        """
         due = due_of(entry)
         counted = entry.phase if entry.phase in RESERVING else None
         queue = entry.grant.queue if due or counted is not None else ""
@@ -68,17 +73,20 @@ class Ledger:
         same = queue == before_queue and (due is before or due == before)
         if same and counted is entry.counted:
             return []
-        if same and entry.charged_local == entry.local_queue:
-            self._recount(entry, counted)
+        local, was = entry.charged_local, entry.counted
+        if same and local == entry.local_queue:
+            entry.counted = counted
+            if queue and local is not None:
+                self._reclassify(self._both(queue, local), before, was, counted)
             return []
-        self._count(entry, -1)
+        freed = [cell for cell, amount in before.items() if queue != before_queue or due.get(cell, 0) < amount]
         entry.charged, entry.charged_queue, entry.charged_local = due, queue, entry.local_queue
         entry.counted = counted
-        self._count(entry, 1)
-        if same:
-            return []
-        self._into_tree(before_queue, before, queue, due)
-        return [cell for cell, amount in before.items() if queue != before_queue or due.get(cell, 0) < amount]
+        self._count(before_queue, local, before, was, -1)
+        self._count(queue, entry.local_queue, due, counted, 1)
+        if not same:
+            self._into_tree(before_queue, before, queue, due)
+        return freed
 
     def _into_tree(self, before_queue: str, before: Usage, queue: str, due: Usage) -> None:
         if self.tree is None:
@@ -90,28 +98,37 @@ class Ledger:
         if node is not None and due:
             self.tree.add_usage(node, due)
 
-    def _recount(self, entry: Entry, counted: Phase | None) -> None:
-        """Move an entry, whose charge stays as it is, to another class of life."""
-        before, entry.counted = entry.counted, counted
-        if not entry.charged_queue or entry.charged_local is None:
-            return
+    @staticmethod
+    def _reclassify(both: tuple[Counts, Counts], usage: Usage, before: Phase | None, counted: Phase | None) -> None:
+        """Move a charge, which stays as it is, to another class of life."""
         sign = (counted is Phase.ADMITTED) - (before is Phase.ADMITTED)
-        for counts in self._both(entry.charged_queue, entry.charged_local):
+        for counts in both:
             counts.reserving += (counted is not None) - (before is not None)
             if sign:
                 counts.admitted += sign
-                _change(counts.admitted_usage, entry.charged, sign)
+                _change(counts.admitted_usage, usage, sign)
 
-    def _count(self, entry: Entry, sign: int) -> None:
-        if not entry.charged_queue or entry.charged_local is None:
+    def _count(self, queue: str, local: ObjectKey | None, usage: Usage, counted: Phase | None, sign: int) -> None:
+        if not queue or local is None:
             return
-        for counts in self._both(entry.charged_queue, entry.charged_local):
-            if entry.counted is not None:
+        for counts in self._both(queue, local):
+            if counted is not None:
                 counts.reserving += sign
-            if entry.counted is Phase.ADMITTED:
+            if counted is Phase.ADMITTED:
                 counts.admitted += sign
-                _change(counts.admitted_usage, entry.charged, sign)
-            _change(counts.reserved_usage, entry.charged, sign)
+                _change(counts.admitted_usage, usage, sign)
+            _change(counts.reserved_usage, usage, sign)
+
+    def recount(self, entries: Iterable[Entry]) -> None:
+        """Make all totals anew from what each entry is charged and where it waits; the tree is built after that."""
+        fresh = Ledger()
+        for one in entries:
+            fresh._count(one.charged_queue, one.charged_local, one.charged, one.counted, 1)
+            if one.queue and one.queued_local is not None:
+                fresh.wait(one.queue, one.queued_local, 1)
+        self.changed.update(dict.fromkeys((*self.queues, *fresh.queues)))
+        self.changed_local.update(dict.fromkeys((*self.local_queues, *fresh.local_queues)))
+        self.queues, self.local_queues = fresh.queues, fresh.local_queues
 
     def rebuild(self, tree: Tree) -> None:
         """Charge a fresh tree with all totals and mirror into it from now on."""

@@ -109,6 +109,11 @@ def read(workload: Workload, known: Grant) -> Grant:
         return NOTHING
     if admission == known.written and all(one.count is not None for one in admission.pod_set_assignments):
         return known
+    return of_record(workload, admission)
+
+
+def of_record(workload: Workload, admission: Admission) -> Grant:
+    """Return a reservation as it is written. Raises `amounts.QuantityError` on a malformed quantity."""
     counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
     pod_sets = tuple(
         GrantedPodSet(

@@ -39,12 +39,6 @@ def hold(state: State, entry: Entry, queue: str = "") -> None:
         _keep_out(state, entry)
 
 
-def look_again(state: State) -> None:
-    """Charge what is adrift where it belongs, if its queue is there again."""
-    for uid in list(state.adrift):
-        hold(state, state.entries[uid])
-
-
 def is_found(state: State, entry: Entry) -> None:
     """Note that a workload is not adrift, or not any more."""
     if state.adrift.pop(entry.uid, None) is not None:

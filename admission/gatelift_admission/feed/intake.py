@@ -25,7 +25,7 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     entry = state.entries.get(uid)
     if entry is None:
         entry = state.entries[uid] = _new_entry(state, workload)
-    elif _older(workload, entry.workload):
+    elif is_older(workload, entry.workload):
         return
     else:
         entry.workload, entry.faulty = workload, False
@@ -64,7 +64,7 @@ def _hear(state: State, entry: Entry) -> None:
         state.tell(entry, entry.want)
 
 
-def _older(new: Workload, known: Workload) -> bool:
+def is_older(new: Workload, known: Workload) -> bool:
     """Return whether `new` is an older version of the same object; versions that are not numbers count as newer."""
     after, before = new.metadata.resource_version, known.metadata.resource_version
     longer = len(after) - len(before)

@@ -1,11 +1,13 @@
 """Queues, cohorts, namespaces and defaults come in. A repeated or merely re-labelled object changes nothing.
 
+What can raise because of an object is worked out, and what follows is noted, before the object is known: the same
+version fed again after an exception is a new one. What raises because of one workload sets that one aside.
 Neighbours: `engine` calls these; `state` rebuilds what depends on them before the next decision.
 """
 
 from __future__ import annotations
 
-from gatelift_admission.feed import ghosts, places
+from gatelift_admission.feed import faults, ghosts, places
 from gatelift_admission.flavors.assigner import Catalogue
 from gatelift_admission.queues.models import LocalModel, QueueModel, cluster_queue_active, node_spec
 from gatelift_admission.queues.pending import PendingQueue
@@ -23,21 +25,30 @@ def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
     if known is None:
         active = cluster_queue_active(queue, state.flavors, state.checks)
         catalogue = Catalogue.of(queue.spec, fair_sharing=bool(state.settings.fair_sharing))
-        state.queues[name] = QueueModel(name, queue, catalogue, cells, PendingQueue(strict=strict), active)
         state.review_queue(name)
         state.restructure()
-        ghosts.look_again(state)
+        state.queues[name] = QueueModel(name, queue, catalogue, cells, PendingQueue(strict=strict), active)
+        _charge_adrift(state)
         return
-    before, known.object = known.object, queue
-    terminates = queue.metadata.deletion_timestamp
+    before, terminates = known.object, queue.metadata.deletion_timestamp
     if before.spec == queue.spec and before.metadata.deletion_timestamp == terminates:
+        known.object = queue
         return
-    known.catalogue, known.cells = Catalogue.of(queue.spec, fair_sharing=bool(state.settings.fair_sharing)), cells
-    if known.pending.strict is not strict:
-        known.pending = _moved(known.pending, strict=strict)
+    catalogue = Catalogue.of(queue.spec, fair_sharing=bool(state.settings.fair_sharing))
     if before.spec.stop_policy != queue.spec.stop_policy or before.metadata.deletion_timestamp != terminates:
         state.review_queue(name)
     state.restructure()
+    if known.pending.strict is not strict:
+        known.pending = _moved(known.pending, strict=strict)
+    known.object, known.catalogue, known.cells = queue, catalogue, cells
+
+
+def _charge_adrift(state: State) -> None:
+    """Charge what is adrift where it belongs, if its queue is there again."""
+    for uid in list(state.adrift):
+        entry = state.entries[uid]
+        with faults.Boundary(state, entry):
+            ghosts.hold(state, entry)
 
 
 def _moved(old: PendingQueue, *, strict: bool) -> PendingQueue:
@@ -60,7 +71,8 @@ def cluster_queue_removed(state: State, name: str) -> None:
     state.review_queue(name)
     state.restructure()
     for entry in list(queue.pending.in_order()):
-        places.unqueue(state, entry)
+        with faults.Boundary(state, entry):
+            places.unqueue(state, entry)
     del state.queues[name]
 
 
@@ -68,11 +80,16 @@ def local_queue_changed(state: State, queue: LocalQueue) -> None:
     """Take note of a LocalQueue."""
     key = ObjectKey(queue.metadata.namespace, queue.metadata.name)
     known = state.local_queues.get(key)
-    state.local_queues[key] = LocalModel(key, queue)
     changed = known is None or known.object.spec != queue.spec
-    if changed or (known is not None and known.object.metadata.deletion_timestamp != queue.metadata.deletion_timestamp):
+    changed = changed or (
+        known is not None and known.object.metadata.deletion_timestamp != queue.metadata.deletion_timestamp
+    )
+    if changed:
+        state.review.update(state.submitted.get(key, {}))
+    state.local_queues[key] = LocalModel(key, queue)
+    if changed:
         _local_queue_changed(state, key)
-        ghosts.look_again(state)
+        _charge_adrift(state)
 
 
 def local_queue_removed(state: State, key: ObjectKey) -> None:
@@ -88,15 +105,16 @@ def _local_queue_changed(state: State, key: ObjectKey) -> None:
     queue = state.queues.get(local.object.spec.cluster_queue) if local is not None and local.stopped else None
     first = queue.pending.sticky if queue is not None else None
     if first is not None and first.uid in submitted:  # it may go on before the review: its place is lost at once
-        places.unqueue(state, first)
+        with faults.Boundary(state, first):
+            places.unqueue(state, first)
 
 
 def cohort_changed(state: State, cohort: Cohort) -> None:
     """Take note of a Cohort."""
     known = state.cohorts.get(cohort.metadata.name)
-    state.cohorts[cohort.metadata.name] = cohort
     if known is None or known.spec != cohort.spec:
         state.restructure()
+    state.cohorts[cohort.metadata.name] = cohort
 
 
 def review_namespace(state: State, namespace: str) -> None:

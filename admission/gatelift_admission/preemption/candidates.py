@@ -118,6 +118,8 @@ def read(scene: Scene, seeker: Seeker, stream: CandidateStream, *, leaving: bool
         entry = known.entries[uid]
         if (scene.spared and spares(scene, uid)) or (entry.preempted_of is not None and again(scene, entry)):
             continue
+        if entry.faulty:
+            continue  # whether it could be stopped nobody can say
         if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):
             yield Candidate(key, entry, stream)
 

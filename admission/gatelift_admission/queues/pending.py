@@ -73,6 +73,19 @@ class PendingQueue:
         """Return how many workloads wait, in whatever state."""
         return len(self.aside) + sum(len(one.members) for one in self.classes.values())
 
+    def anew(self, entries: list[Entry]) -> PendingQueue:
+        """Return a queue of just these entries, where nothing is known of what they lack; who is set aside stays so."""
+        new = PendingQueue(strict=self.strict)
+        new._tickets = self._tickets  # no ticket is given twice
+        for entry in entries:
+            if entry.uid in self.aside:
+                new.aside[entry.uid] = entry
+            else:
+                new.add(entry)
+            if entry is self.sticky:
+                new.sticky = entry
+        return new
+
     def add(self, entry: Entry) -> PendingClass:
         """Queue an entry whose priority, timestamp and shape are set; returns its class (it may be parked)."""
         self._tickets += 1

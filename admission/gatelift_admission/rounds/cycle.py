@@ -45,12 +45,12 @@ from __future__ import annotations
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
-from gatelift_admission.feed import places
+from gatelift_admission.feed import faults, places
 from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.rounds import faults, patient, reservation
+from gatelift_admission.rounds import patient, reservation
 from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
@@ -81,9 +81,11 @@ class Cycle:
         """Return whether there is work that needs no further event."""
         return self._round is not None or bool(self._state.ready) or bool(self._state.wakes.turns)
 
-    def run(self, budget: int) -> list[Decision]:
-        """Decide until nothing is ready or `budget` steps (nominations, decisions, parts of searches) were made."""
-        decisions: list[Decision] = []
+    def run(self, budget: int, decisions: list[Decision]) -> None:
+        """Decide until nothing is ready or `budget` steps (nominations, decisions, parts of searches) were made.
+
+        What is decided is added to `decisions` at once.
+        """
         left = budget
         if self._round is not None and self._round.built != self._state.built:
             self._round = None  # the tree was rebuilt: kept room is gone, and all queues were offered anew
@@ -95,15 +97,14 @@ class Cycle:
                 if self._round is None:
                     continue
             left -= self._nominate(self._round, left)
-            if not self._round.heads and not self._state.faults:
+            if not self._round.heads and not self._state.doubtful:
                 left -= self._process(self._round, decisions, left)
-            if self._state.faults:  # the tree is made anew, and all queues are offered anew
+            if self._state.doubtful:  # the tree is made anew, and all queues are offered anew
                 self._round = None
                 break
             if not self._round.heads and not self._round.nominees:
                 self._close(self._round)
                 self._round = None
-        return decisions
 
     # -- a round ---------------------------------------------------------------------------------------------------
 
@@ -121,6 +122,8 @@ class Cycle:
             self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
         heads = heads_of(state, root, names)
+        if state.doubtful:
+            return None  # somebody was set aside: the tree is made anew first
         if not heads:
             self._tidy(root)
             return None
@@ -200,7 +203,7 @@ class Cycle:
                 try:
                     self._look_at(round_, nominee, decisions)
                 except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from his turn)
-                    faults.take_back(self._state, nominee.entry)
+                    faults.take_back(nominee.entry)
                     faults.set_aside(self._state, nominee.entry, error)
                     break
             done += 1
@@ -355,12 +358,13 @@ class Cycle:
             round_.claims.victims[victim.uid] = target
             if state.holders.holds[victim.uid].evicted:
                 continue
+            asked = decision(entry, node, target)
             victim.evicted = victim.preempted = True
             victim.preempted_of = state.outside_of(round_.root)
+            decisions.append(asked)
+            round_.progress = True
             state.holders.note(victim)
             state.preempted(round_.root, victim)
-            decisions.append(decision(entry, node, target))
-            round_.progress = True
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self._wait(round_, entry, queue, plan.assignment, text)
 

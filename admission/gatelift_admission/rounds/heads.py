@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gatelift_admission.entries.entry import Entry
+from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import Member, State
 from gatelift_admission.waking.keeping import Kept
@@ -19,16 +20,24 @@ def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entr
     Who lost and lacks something now is among them if it keeps room from somebody; else those behind it are.
     """
     heads: list[tuple[Entry, int, QueueModel]] = []
+    entry: Entry | None
     idle: list[tuple[Entry, Member]] = []
     within, kept = state.wakes.within(root), state.kept(root)
     for member in state.members.get(root, ()):
         queue = member.queue
-        if queue.name in ready:
-            entry = _head(state, member, kept, within=within)
-        elif queue.pending.blocked is not None:
-            queue.pending.idle = False
-            entry = _keeper(state, member)
-        else:
+        try:
+            if queue.name in ready:
+                entry = _head(state, member, kept, within=within)
+            elif queue.pending.blocked is not None:
+                queue.pending.idle = False
+                entry = _keeper(state, member)
+            else:
+                continue
+        except Exception as error:
+            first = queue.pending.head() or queue.pending.blocked
+            if first is None:
+                raise
+            faults.set_aside(state, first, error)
             continue
         if entry is None:
             continue
@@ -39,9 +48,10 @@ def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entr
     somebody = bool(heads)
     for loser, member in idle:
         entry, pending = loser, member.queue.pending
-        if not somebody or not pending.reserves(loser, member.room):
-            pending.loser = None
-            entry = _head(state, member, kept, within=within)
+        with faults.Boundary(state, loser):
+            if not somebody or not pending.reserves(loser, member.room):
+                pending.loser = None
+                entry = _head(state, member, kept, within=within)
         if entry is not None:
             heads.append((entry, entry.ticket, member.queue))
     return heads

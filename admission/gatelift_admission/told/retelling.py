@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.feed import faults
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.queues.stale import grows_old
-from gatelift_admission.rounds import faults
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.state import State
 

@@ -11,9 +11,10 @@ import re
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import is_true
+from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import is_stopped
 from gatelift_admission.state import State
-from gatelift_admission.values.model import Evict, Inadmissible, Unreserve
+from gatelift_admission.values.model import Decision, Evict, Inadmissible, Unreserve
 
 _FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
 _DRAIN = "HoldAndDrain"
@@ -21,10 +22,10 @@ EARLY_AT_ONCE = 2
 """Entries dropped in one call before their time: more than one call adds to the line."""
 
 
-def tell_all(state: State, budget: int) -> list[Inadmissible]:
-    """Return the conditions that changed, oldest first, at most `budget`."""
-    told: list[Inadmissible] = []
-    while state.untold and len(told) < budget:
+def tell_all(state: State, budget: int, decisions: list[Decision]) -> None:
+    """Add the conditions that changed to `decisions`, oldest first, at most `budget`."""
+    left = budget
+    while state.untold and left > 0:
         uid, entry = state.untold.popitem(last=False)
         if entry.want is None or entry.want == entry.told:
             continue
@@ -32,8 +33,9 @@ def tell_all(state: State, budget: int) -> list[Inadmissible]:
         before = entry.told
         numbers_only = before is not None and before[0] == reason and _same_words(before[1], message)
         entry.told = entry.want
-        told.append(Inadmissible(uid=uid, key=entry.key, reason=reason, message=message, numbers_only=numbers_only))
-    return told
+        left -= 1
+        said = Inadmissible(uid=uid, key=entry.key, reason=reason, message=message, numbers_only=numbers_only)
+        decisions.append(said)
 
 
 def _same_words(left: str, right: str) -> bool:
@@ -49,14 +51,10 @@ def bypass(state: State, budget: int) -> None:
             entry = one.fresh.pop()
             left -= 1
             if one.parked and one.members.get(entry.uid) is entry:
-                state.tell(entry, (one.bypass_reason, texts.BYPASSED))
+                with faults.Boundary(state, entry):
+                    state.tell(entry, (one.bypass_reason, texts.BYPASSED))
         if not one.fresh:
             del state.bypassed[key]
-
-
-def _is_unsaid(entry: Entry) -> bool:
-    """Say whether nothing is said of what waits in its queue; of what is kept out, who does that says why."""
-    return bool(entry.queue) and not entry.blocked and entry.told is None and entry.want is None
 
 
 def overdue(state: State, budget: int) -> None:
@@ -69,7 +67,8 @@ def overdue(state: State, budget: int) -> None:
     while state.unevaluated and left > 0:
         due, uid = state.unevaluated[0]
         entry = state.entries.get(uid)
-        waits = entry is not None and _is_unsaid(entry)
+        # Of what is kept out, who does that says why.
+        waits = entry is not None and entry.queue and not entry.blocked and entry.told is None and entry.want is None
         if due > state.now:
             if waits or not early:
                 return
@@ -77,7 +76,8 @@ def overdue(state: State, budget: int) -> None:
         state.unevaluated.popleft()
         left -= 1
         if entry is not None and waits:
-            state.tell(entry, (texts.PENDING_EVALUATION, texts.WAITING))
+            with faults.Boundary(state, entry):
+                state.tell(entry, (texts.PENDING_EVALUATION, texts.WAITING))
 
 
 def stop_of(state: State, entry: Entry) -> Evict | Unreserve | None:

@@ -3,7 +3,8 @@
 Rooms, from the door down; each imports only what stands below it (`.importlinter`, `scripts/rooms.py`):
 
 * `machine` takes events, drives the passes, and lets commands out.
-* `works` takes user's objects and Workloads in, joins them, and decides upon each in turn (`works.reconcile`).
+* `works` takes user's objects, Workloads and answers in (`works.taking`, `works.answers`), joins them, and decides
+  upon each in turn (`works.reconcile`).
 * `conclusions` is what follows from what clusters say: reports, inventories, whether the record is the newest.
 * `dispatching` brings a reservation to a cluster, and to its end.
 * `rules` say what a Workload may do now, and what ends it.

@@ -19,6 +19,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Command, ListAnew, Note
 from gatelift.core.api.events import (
+    BreakOff,
     ClockRead,
     Event,
     LeadershipExtended,
@@ -34,16 +35,14 @@ from gatelift.core.api.events import (
 from gatelift.core.clusters.link_values import LinksPort, PlaceCounts, WriteIds
 from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
-from gatelift.core.dispatching import obeying, placing, refused_reservations, unexplained
-from gatelift.core.records.knowledge import key_of
+from gatelift.core.dispatching import obeying, placing, unexplained
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state import out_of_sight, predecessors, showing
+from gatelift.core.state import predecessors, showing
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import CoreSettings
-from gatelift.core.told import telling
-from gatelift.core.works import deciding, intake, looking, owners, reconcile, write_failures
+from gatelift.core.works import answers, deciding, owners, reconcile, taking
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning, watched
 from gatelift_admission.engine import Engine
 from gatelift_kube.deciding.writes import (
@@ -58,10 +57,14 @@ from gatelift_kube.deciding.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_kube.objects.versions import is_last
-from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.moments import soonest
 
+_SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN})
+"""Looks that come to their end though it did not go well: that is seen as it is decided on, or taken."""
+HELD_SECONDS = 60.0
+"""After so long it is looked whether what nobody looks at is to be stopped: it is the time that runs out of some."""
+READ_AT_LAST = "a record could be read at last: what was said of its placement until then is to be said again"
 NOT_ENDED = "the look that asked for it came to no end"
 KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
@@ -145,7 +148,9 @@ class Machine:
         core = self.core
         if core.contained.rests_until(containment.DECIDING, core.now):
             return True
-        return bool(core.caution.halted) or len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
+        if core.caution.halted or core.untaken.in_doubt:
+            return True
+        return len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
 
     # --- events ---------------------------------------------------------------------------------------------------
 
@@ -169,17 +174,14 @@ class Machine:
             case WentBack():
                 core.step_down(event.text)
             case ObjectSeen() | ObjectGone():
-                with Boundary(containment.object_failed, core, event, now=now):
-                    self._object(event, now)
-                if core.contained.resting:
-                    looking.changed(core, ObjectRef(event.resource, key_of(event.object.metadata)), now)
+                taking.take(core, event, now, self._pass_on)
             case Synced():
                 self._pass_on(event, now)
                 self._lead(self._beginning.listed(event.resource), now)
             case WriteDone() | WriteFailed():
                 self._written(event, now)
             case OutOfSightListed():
-                out_of_sight.listed(core, event)
+                answers.out_of_sight_listed(core, event, now)
             case ReadDone() | ReadAllDone() | ReadFailed():
                 self._read(event, now)
             case _:
@@ -192,18 +194,6 @@ class Machine:
             recovery.leads(self.core, warm=gained.warm, counter=gained.counter)
             higher_terms.leads(self.core, gained)
             self._pass_on(gained, now)
-
-    def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
-        if event.resource == WORKER_CLUSTER:
-            self._pass_on(event, now)
-            recovery.take(self.core, event)
-        elif isinstance(event, ObjectSeen):
-            intake.seen(self.core, event.resource, event.object, event.raw, now)
-        else:
-            ref = ObjectRef(event.resource, key_of(event.object.metadata))
-            if not intake.lost_its_mark(self.core, ref, event.object):
-                self.core.inflight.overtake(ref, event.object.metadata.uid)
-                intake.gone(self.core, event.resource, event.object)
 
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""
@@ -222,17 +212,24 @@ class Machine:
     def _count(self, clusters: set[str]) -> None:
         core = self.core
         for cluster in sorted(clusters):
-            placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
-            placements = len(placed) + core.predecessors.count(cluster)
-            counts = PlaceCounts(
-                placements=placements,
-                offers=len(offered - placed),
-                unexplained=unexplained.count(core, cluster),
-                undecided=unexplained.undecided(core, cluster),
-                no_new_work=held.of_cluster(core, cluster),
-            )
-            core.links.place_counts(cluster, counts)
-            core.tidy(cluster)
+            with Boundary(containment.not_counted, core, cluster, now=core.now):
+                self._count_one(cluster)
+
+    def _count_one(self, cluster: str) -> None:
+        core = self.core
+        placed, offered = core.placements.at(cluster), core.placements.unapplied(cluster)
+        placements = len(placed) + core.predecessors.count(cluster)
+        counts = PlaceCounts(
+            placements=placements,
+            offers=len(offered - placed),
+            unexplained=unexplained.count(core, cluster),
+            undecided=unexplained.undecided(core, cluster),
+            no_new_work=held.of_cluster(core, cluster),
+        )
+        core.links.place_counts(cluster, counts)
+        core.tidy(cluster)
+        if core.contained.resting:
+            core.contained.well(containment.counts_of(cluster))
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.
@@ -247,6 +244,8 @@ class Machine:
             self._to_rebuild = deque(core.knowledge.workloads)
         for _ in range(min(REBUILDS_PER_CALL, len(self._to_rebuild))):
             key = self._to_rebuild.popleft()
+            if containment.is_held(core, Key(Look.WORKLOAD, key)):
+                continue  # no attempt is made from half of it
             with Boundary(containment.rebuild_failed, core, key, now=now):
                 reconcile.rebuild(core, key, now)
         if self._to_rebuild or core.stepped_down:
@@ -254,7 +253,7 @@ class Machine:
         for cluster in core.links.clusters():
             predecessors.adopt(core, cluster)
         for known in unrecorded.remembered(core):  # before the queues are asked what they owe: for these as well
-            with Boundary(containment.rebuild_failed, core, key_of(known.metadata), now=now):
+            with Boundary(containment.remembered_failed, core, known, now=now):
                 unrecorded.charge(core, known)
         in_use.recall(core)
         core.has_rebuilt()
@@ -262,75 +261,30 @@ class Machine:
         return True
 
     def _written(self, event: WriteDone | WriteFailed, now: float) -> None:
-        core = self.core
-        if core.links.owns_write(event.write_id):
+        if self.core.links.owns_write(event.write_id):
             self._pass_on(event, now)
-            return
-        outstanding = core.inflight.end(event.write_id)
-        if outstanding is None:
-            return
-        core.budget.ended(informs=outstanding.informs)
-        if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
-            core.stand_in_line(outstanding.ref, now)
-            return
-        for ref in core.unsent.next():
-            looking.look_at(core, ref)
-        if isinstance(event, WriteDone):
-            core.inflight.succeeded(outstanding.ref)
-            core.resting.succeeded(outstanding.ref, outstanding.purpose)
-            core.budget.earn()
-            if event.object is not None and event.object.metadata.uid != outstanding.gone:
-                intake.seen(core, outstanding.ref.resource, event.object, event.raw, now)
-                if is_last(event.object.metadata):
-                    intake.gone(core, outstanding.ref.resource, event.object)
-            if event.object is not None:
-                telling.written(core, outstanding)
-                refused_reservations.ignored(core, outstanding, event.object, now)
         else:
-            write_failures.failed(core, outstanding, event, now)
-        looking.look_at(core, outstanding.ref)
-        core.forget_trouble(outstanding.ref)
+            answers.written(self.core, event, now)
 
     def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
         core = self.core
-        if not isinstance(event, ReadAllDone) and higher_terms.answered(core, event, now):
+        if isinstance(event, ReadAllDone):
+            answers.listed(core, event, now)
+        elif higher_terms.answered(core, event, now):
             for unconfirmed in higher_terms.take_unconfirmed(core):
                 self._pass_on(unconfirmed, now)
-            return
-        if isinstance(event, ReadAllDone):
-            for obj, raw in event.objects:
-                intake.seen(core, WORKLOAD, obj, raw, now)
-            strays.listed(core, event, now)
-            return
-        if isinstance(event, ReadFailed) and strays.not_listed(core, event, now):
-            return
-        outstanding = core.inflight.end(event.read_id)
-        if outstanding is None:
-            return
-        ref = outstanding.ref
-        if isinstance(event, ReadFailed) and not event.asked:
-            core.stand_in_line(ref, now)
-            return
-        if isinstance(event, ReadFailed):
-            pause = core.inflight.failed(ref, now, read=True) - now
-            core.note(f"{outstanding.purpose.value}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
-        else:
-            version = event.object.metadata.resource_version if event.object is not None else ""
-            before = core.inflight.went_back(ref, version)
-            if before:
-                core.step_down(f"{ref} has version {version} and had {before}: was the API server restored?")
-                return
-            core.inflight.was_read(ref, version, now)
-            intake.was_read(core, outstanding, event, now)
-        looking.look_at(core, ref)
-        core.forget_trouble(ref)
+        elif not (isinstance(event, ReadFailed) and strays.not_listed(core, event, now)):
+            answers.read(core, event, now)
 
     # --- work -----------------------------------------------------------------------------------------------------
 
     def _work(self, now: float) -> None:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
         core = self.core
-        core.mark_some()
+        for attempt in core.next_later():
+            with Boundary(containment.pass_failed, core, attempt.look, now=now):
+                core.mark_attempt(attempt)
+                core.mark_owners_waiting_for(attempt.workload)
         readiness.let_go(core)
         left = self._drain(KEYS_PER_CALL, now)
         waits = self._taken is not None and self._taken < EVENTS_BETWEEN_DECISIONS
@@ -359,7 +313,11 @@ class Machine:
         """Look at a key; an exception belongs to what it names."""
         core = self.core
         if key.look is Look.DECIDING:
+            containment.tell_doubts(core, now)
             return  # it rang: what is due is decided behind this
+        if core.untaken and containment.is_held(core, key):
+            self._hold(key, now)
+            return
         rests = core.contained.rests_until(key, now)
         if rests:
             core.agenda.wake(key, rests)
@@ -367,8 +325,11 @@ class Machine:
         begun = len(core.commands)
         with Boundary(self._look_failed, key, begun, now=now):
             self._pass(key, now)
-            if key.look is not Look.UNDECIDED:  # whether that goes well is seen as it is decided on
+            aside = containment.is_set_aside(core, key)
+            if key.look not in _SAY_THEMSELVES:
                 containment.pass_done(core, key)
+            if aside is not None and aside.live:
+                self._pass_on(BreakOff(cluster=aside.cluster, text=READ_AT_LAST), now)
 
     def _look_failed(self, key: Key, begun: int, error: Exception, now: float) -> None:
         """Drop what a look that came to no end has asked for, set its key aside, and stop what is to be stopped."""
@@ -379,12 +340,23 @@ class Machine:
             elif not isinstance(command, EmitEvent | Note):
                 core.command(command)  # frames have their number in a session, and reads change nothing
         containment.pass_failed(core, key, error, now)
+        self._obey(key, now)
+
+    def _hold(self, key: Key, now: float) -> None:
+        """Do nothing for what is known by half but to stop it; it is looked at as soon as it could be taken."""
+        self.core.agenda.wake(key, now + HELD_SECONDS)
+        self._obey(key, now)
+
+    def _obey(self, key: Key, now: float) -> None:
+        """Stop what is to be stopped of what is set aside."""
         if key.look is Look.WORKLOAD:
-            with Boundary(containment.stop_failed, core, key, now=now):
-                obeying.stop_if_asked(core, key.object, now)
+            with Boundary(containment.stop_failed, self.core, key, now=now):
+                obeying.stop_if_asked(self.core, key.object, now)
 
     def _pass(self, key: Key, now: float) -> None:
-        if key.resource is not None:
+        if key.look is Look.UNTAKEN and key.resource is not None:
+            taking.take_again(self.core, ObjectRef(key.resource, key.object), now, self._pass_on)
+        elif key.resource is not None:
             owners.reconcile(self.core, ObjectRef(key.resource, key.object), now)
         elif key.look is Look.INFORM:
             self.core.call_to_inform(now)
@@ -397,7 +369,7 @@ class Machine:
         """Decide anew on the objects whose turn it is, of those whose write found none."""
         core = self.core
         for ref in core.unsent.next(UNSENT_AT_ONCE):
-            looking.look_at(core, ref)
+            taking.look_at(core, ref, now)
         if core.unsent:
             core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
 
@@ -405,6 +377,8 @@ class Machine:
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
     recovery.look(core, key.name, now)
+    if core.contained.resting:
+        core.placements.note(key.name)  # it is counted again, should that have failed
     checks.mark_checks(core)
 
 

@@ -217,7 +217,7 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
     want = held.of_cluster(core, name)
     if link is None or want is None or name in core.caution.to_tell or name in core.placements.changed:
         return []
-    record = link._record
+    record = link.record
     if link.object is None or link.object.metadata.resource_version != document["metadata"]["resourceVersion"]:
         return []
     if record.write_id is not None or record.held or record.next_write() is not None:

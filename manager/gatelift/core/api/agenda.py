@@ -25,12 +25,13 @@ class Look(enum.StrEnum):
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     DECIDING = "deciding"  # quota, after deciding on it has failed
     UNDECIDED = "undecided"  # a Workload, after deciding on its quota has failed
+    UNTAKEN = "untaken"  # an object of which a version could not be taken
     DOUBTS = "doubts"  # placements that no cache explains
     UNSENT = "unsent"  # objects whose write found no turn
 
 
 class Key(NamedTuple):
-    """A thing to look at. `resource` is that of a user's object, None otherwise."""
+    """A thing to look at. `resource`: of a user's object, and of what could not be taken; None otherwise."""
 
     look: Look
     object: ObjectKey

@@ -412,6 +412,12 @@ class ClusterRecord:
             return None  # so that it is shown as served together with what its inventory has shown
         return StatusPurpose.INFO if cluster_status.differs(found, self.facts) else None
 
+    def write_unknown(self, write_id: int, now: float) -> None:
+        """Take that nobody can tell the outcome of a write: what has landed is seen, and what has not is due again."""
+        if self._write is not None and self._write.write_id == write_id:
+            self._write = None
+        self._not_before = now + RETRY_SECONDS
+
     def answered(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> Write | None:
         """Take the outcome of the write in flight; return it if what it says is now true."""
         write = self._write

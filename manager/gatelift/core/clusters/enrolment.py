@@ -55,6 +55,8 @@ class Enrolments:
         self._settings = settings
         self._writing: dict[int, _Ask] = {}
         self._issuing: dict[int, _Ask] = {}
+        self._handled: int | None = None
+        """The request that is being decided on: it is answered though that raises."""
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write belongs here."""
@@ -68,8 +70,21 @@ class Enrolments:
         """Return the cluster that a certificate was asked for."""
         return self._issuing[request_id].cluster
 
+    def not_taken(self) -> list[Command]:
+        """Answer the request that raised an exception, if it was one: its agent asks again."""
+        request_id, self._handled = self._handled, None
+        if request_id is None:
+            return []
+        return [_answer(request_id, EnrolmentVerdict.PENDING, "it could not be handled now; ask again")]
+
     def asked(self, event: EnrolmentAsked, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
         """Decide on a request; `found` is the WorkerCluster of that name, `unix_seconds` the wall clock."""
+        self._handled = event.request_id
+        said = self._asked(event, found, unix_seconds)
+        self._handled = None
+        return said
+
+    def _asked(self, event: EnrolmentAsked, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
         if len(self._writing) + len(self._issuing) >= REQUESTS_MAX:
             return [_answer(event.request_id, EnrolmentVerdict.PENDING, "many requests are being answered; ask again")]
         if event.cluster == LOCAL_CLUSTER:
@@ -88,6 +103,12 @@ class Enrolments:
     def wrote(self, event: WriteDone | WriteFailed) -> list[Command]:
         """Go on after a write to WorkerCluster.status."""
         ask = self._writing.pop(event.write_id)
+        self._handled = ask.request_id
+        said = self._wrote(ask, event)
+        self._handled = None
+        return said
+
+    def _wrote(self, ask: _Ask, event: WriteDone | WriteFailed) -> list[Command]:
         if isinstance(event, WriteFailed):
             again = event.error in {WriteError.CONFLICT, WriteError.PRECONDITION, WriteError.UNKNOWN}
             text = "the record has just changed; ask again" if again else f"could not be recorded: {event.message}"
@@ -110,6 +131,12 @@ class Enrolments:
     def issued(self, event: CertificateIssued, found: WorkerCluster | None) -> list[Command]:
         """Record the key whose certificates open sessions from now on, then hand the certificate out."""
         ask = self._issuing.pop(event.request_id)
+        self._handled = ask.request_id
+        said = self._issued(ask, event, found)
+        self._handled = None
+        return said
+
+    def _issued(self, ask: _Ask, event: CertificateIssued, found: WorkerCluster | None) -> list[Command]:
         if not event.certificate:
             return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, event.text)]
         if found is None or found.spec.revoked:

@@ -53,7 +53,7 @@ class Link:
 
     def __init__(self, name: str, session: ManagerSession, leading: Leading) -> None:
         self.name = name
-        self._record = ClusterRecord(name, session, leading)
+        self.record = ClusterRecord(name, session, leading)
         self._session = session
         self._leading = leading
         self._hello: Hello | None = None
@@ -75,22 +75,12 @@ class Link:
     @property
     def object(self) -> WorkerCluster | None:
         """The WorkerCluster as it is known, None when there is none."""
-        return self._record.object
+        return self.record.object
 
     @property
     def facts(self) -> Facts:
         """What its status is to say."""
-        return self._record.facts
-
-    @property
-    def held(self) -> bool:
-        """Nothing is written for now, since this process may not; `extended` looks again."""
-        return self._record.held
-
-    @property
-    def write_id(self) -> int | None:
-        """The id of the write in flight."""
-        return self._record.write_id
+        return self.record.facts
 
     @property
     def open_session(self) -> int:
@@ -104,7 +94,7 @@ class Link:
 
     def state(self) -> LinkState:
         """Return the state of the cluster as counted here."""
-        if self._record.lost_session is not None or self.facts.lost:
+        if self.record.lost_session is not None or self.facts.lost:
             return LinkState.LOST
         if self._suspect:
             return LinkState.SUSPECT
@@ -113,8 +103,8 @@ class Link:
     def view(self, now: float) -> ClusterView:
         """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
         facts, open_ = self.facts, self._sendable(now)
-        doubt = (self._record.unproven, self._record.unproven_through, self._record.vouching)
-        record = (self._record.fenced(), doubt, self._resynced)
+        doubt = (self.record.unproven, self.record.unproven_through, self.record.vouching)
+        record = (self.record.fenced(), doubt, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
         of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
         if self._view is None or self._view[0] != of:
@@ -124,13 +114,13 @@ class Link:
     def _make_view(self, *, open_: bool) -> ClusterView:
         found, hello, capacity = self.object or WorkerCluster(), self._hello, self._capacity
         policy = found.spec.disconnect_policy
-        fenced_through, fenced_by = self._record.fenced()
+        fenced_through, fenced_by = self.record.fenced()
         return ClusterView(
             name=self.name,
             state=self.state(),
             session=self._open_session,
             open=open_,
-            cordoned=found.spec.cordoned or not self._record.may_get_work(found),
+            cordoned=found.spec.cordoned or not self.record.may_get_work(found),
             draining=found.spec.drain,
             kinds=frozenset(hello.kinds if hello else ()),
             accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,
@@ -146,9 +136,9 @@ class Link:
             fenced_through=fenced_through,
             fenced_by=fenced_by,
             resynced_session=self._resynced,
-            unproven=self._record.unproven,
-            unproven_through=self._record.unproven_through,
-            vouching=self._record.vouching,
+            unproven=self.record.unproven,
+            unproven_through=self.record.unproven_through,
+            vouching=self.record.vouching,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
             left_out=bool(self.facts.left_out),
         )
@@ -158,18 +148,18 @@ class Link:
         before, self._unheard.undecided = (self.facts.counted(), self._unheard.due()), counts.undecided
         self.facts.place(counts.placements, counts.offers, counts.no_new_work)
         if self._open_session and counts.unexplained is not None:
-            self._record.compared(self._resynced, counts.unexplained)
+            self.record.compared(self._resynced, counts.unexplained)
         return before != (self.facts.counted(), self._unheard.due())
 
     def compared(self, session: int) -> None:
         """Take that dispatch is done with the inventory of a session."""
         if session == self._resynced:
-            self._record.inventory_open = False
+            self.record.inventory_open = False
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
         asks = self._unheard.due() if self._open_session else None  # who is away cannot be asked, and says all at once
-        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due(), asks)
+        return soonest(self._session.next_deadline(), self.record.due(), self._renewals.due(), asks)
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
@@ -181,23 +171,23 @@ class Link:
         self._suspect, self._fenced_told = False, (0, "")
         recorded = self.object.status.lease_seconds if self.object is not None else 0
         self._take(self._session.lead(self._leading.term, now, recorded_grant_seconds=recorded), now, out)
-        out.upcalls += self._record.lead(now)
+        out.upcalls += self.record.lead(now)
         self._pump(now, out)
 
     def step_down(self, now: float, out: Effects) -> None:
         """Close the session; nothing is written any more."""
         self._take(self._session.step_down("this manager no longer leads", now), now, out)
-        self._record.step_down()
+        self.record.step_down()
 
     def seen(self, found: WorkerCluster, now: float, out: Effects) -> None:
         """Take the WorkerCluster as it is now."""
-        if higher := self._record.higher(found):  # R3
+        if higher := self.record.higher(found):  # R3
             out.upcalls += higher
             return
         anew = self.object is None or self.object.metadata.uid != found.metadata.uid
-        self._record.adopt(found)
+        self.record.adopt(found)
         if anew and self._session.is_lost:
-            self._record.lost_session = self._session.session  # told once, and written to an object that is no more
+            self.record.lost_session = self._session.session  # told once, and written to an object that is no more
         self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
         self._tell_fenced(out)
@@ -205,12 +195,12 @@ class Link:
 
     def unconfirmed(self, found: WorkerCluster, now: float, out: Effects) -> None:
         """Take that no leader has written the higher term of this version: it is written over."""
-        for known in self._record.unconfirmed(found):
+        for known in self.record.unconfirmed(found):
             self.seen(known, now, out)
 
     def gone(self, now: float, out: Effects) -> None:
         """Take that the WorkerCluster was deleted: its agent is not expected; if it is again, it lists what it has."""
-        self._record.object, self._record.inventory_open = None, True
+        self.record.object, self.record.inventory_open = None, True
         self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
 
@@ -268,7 +258,7 @@ class Link:
     def remember(self, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey], now: float) -> None:
         """Have what is remembered of vanished placements written at once: it has to outlive this process."""
         self.facts.predecessors, self.facts.predecessors_over = predecessors, over
-        self._record.hurry(now)
+        self.record.hurry(now)
 
     def certified(self, certificate: bytes, ca_bundle: bytes, text: str, now: float, out: Effects) -> None:
         """Take the authority's answer to a renewal that came over the stream."""
@@ -284,7 +274,7 @@ class Link:
 
     def wrote(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> None:
         """Take the outcome of the write in flight."""
-        write = self._record.answered(event, now, out)
+        write = self.record.answered(event, now, out)
         if write is not None:
             self._take_effect(write, now, out)
             self._tell_fenced(out)
@@ -293,17 +283,17 @@ class Link:
     # --- what is written (R2) --------------------------------------------------------------------------------------
 
     def _pump(self, now: float, out: Effects) -> None:
-        away = self._record.turned_away(now)  # looked at again with each newer object
+        away = self.record.turned_away(now)  # looked at again with each newer object
         if away is not None:
             said = (away.stream_id, CloseReason.ANOTHER_AGENT, away.text)
             self._take(self._session.refuse(*said, now, ticket=away.ticket), now, out)
-        self._record.pump(now, out)
+        self.record.pump(now, out)
         if self._open_session and self._unheard.greets_anew(now):
             self._end_streams(GREET_ANEW, now, out)
 
     def _tell_fenced(self, out: Effects) -> None:
         """Tell of a person's word once it stands in the status, whoever wrote it there and whoever saw the answer."""
-        through, who = fenced = self._record.fenced()
+        through, who = fenced = self.record.fenced()
         if fenced != self._fenced_told and through:
             out.upcalls.append(FencedByPerson(cluster=self.name, through_session=through, who=who))
         self._fenced_told = fenced
@@ -322,14 +312,14 @@ class Link:
         match write.purpose:
             case StatusPurpose.SESSION:
                 # Another agent may have greeted meanwhile: what is written is not of it, so a number is written for it.
-                greeting = self._record.greeting
+                greeting = self.record.greeting
                 if greeting is not None and greeting.stream_id == write.stream_id:
                     self._welcome(greeting, found.status.session, now, out)
                 else:
                     self._take(self._session.missed(now), now, out)
             case StatusPurpose.LOST:
-                if self._record.lost_session is not None:
-                    self._record.lost_session = None
+                if self.record.lost_session is not None:
+                    self.record.lost_session = None
                     out.upcalls.append(LinkLost(cluster=self.name))
             case StatusPurpose.ANSWER:
                 refused = found.metadata.annotations.get(cluster_status.ANNOTATION_FENCE_REFUSED, "")
@@ -340,7 +330,7 @@ class Link:
                 out.upcalls.append(ClusterChanged(cluster=self.name))
                 self._grant(now, out)
             case StatusPurpose.DOUBT:
-                doubted, self._record.doubted_term = self._record.doubted_term, 0
+                doubted, self.record.doubted_term = self.record.doubted_term, 0
                 text = link_writes.doubted(doubted, self._leading.term)
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
             case StatusPurpose.FENCED | StatusPurpose.PUT_BACK | StatusPurpose.INFO:
@@ -349,7 +339,7 @@ class Link:
     def _settled(self, now: float, out: Effects) -> None:
         """Go on after what was written of a doubt about who serves the cluster."""
         found = self.object
-        gets_work = found is not None and self._record.may_get_work(found)
+        gets_work = found is not None and self.record.may_get_work(found)
         if self._work_told != gets_work:
             self._work_told = gets_work
             out.upcalls.append(ClusterChanged(cluster=self.name))
@@ -359,7 +349,7 @@ class Link:
 
     def break_off(self, text: str, now: float, out: Effects) -> None:
         """End all streams of the cluster; its agent greets anew, and is asked what it has."""
-        self._record.inventory_open = True
+        self.record.inventory_open = True
         self._end_streams(text, now, out)
 
     def _end_streams(self, text: str, now: float, out: Effects) -> None:
@@ -368,12 +358,12 @@ class Link:
             self._take(self._session.handle(bad, now), now, out)
 
     def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Effects) -> None:
-        self._record.greeting, self._record.lost_session = None, None
-        self._record.served(greeting.hello, now)
+        self.record.greeting, self.record.lost_session = None, None
+        self.record.served(greeting.hello, now)
         self._hello, self._suspect = greeting.hello, False
-        resume = greeting.resumable and self._record.may_resume() and not self._unheard.resyncs
+        resume = greeting.resumable and self.record.may_resume() and not self._unheard.resyncs
         if not resume:
-            self._record.resyncs(number)
+            self.record.resyncs(number)
         served = self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume)
         self._take(served, now, out)
 
@@ -390,12 +380,12 @@ class Link:
                 case wire.Delivered():
                     self._delivered(output, now, out)
                 case wire.LeaseRenewed():
-                    self._record.renewal, self.facts.replicas = output, output.replicas
+                    self.record.renewal, self.facts.replicas = output, output.replicas
                     self.facts.mark = max(self.facts.mark, output.mark)
                     self.facts.last_seen = self._leading.wall.text(now)
                     self._grant(now, out)
                 case wire.AnotherGreeted():
-                    self._record.beside(output.hello, now)
+                    self.record.beside(output.hello, now)
                 case wire.CreditsGranted():
                     self._credits = output.credits
                     out.upcalls.append(ClusterChanged(cluster=self.name))
@@ -410,7 +400,7 @@ class Link:
             case wire.CounterShown():
                 out.upcalls.append(self._leading.shown(self.name, output))
             case wire.GreetingEnded():
-                self._record.greeting = None
+                self.record.greeting = None
             case wire.Welcomed(resumed=False):
                 self._request += 1
                 self._requests = {self._request: self._leading.record_revision}
@@ -422,23 +412,23 @@ class Link:
             case wire.Opened():
                 self._open_session, self.facts.session_open = output.session, True
                 if not output.resumed:
-                    self._resynced, self._record.awaits_comparison = output.session, True
+                    self._resynced, self.record.awaits_comparison = output.session, True
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():
                 self._renewals.want(b"")
-                self._open_session, self._record.renewal, self._credits = 0, None, 0
-                self.facts.session_open = self._record.awaits_comparison = False
+                self._open_session, self.record.renewal, self._credits = 0, None, 0
+                self.facts.session_open = self.record.awaits_comparison = False
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
                 out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
             case wire.SuspectReached():
                 self._suspect = True
                 out.upcalls.append(LinkSuspect(cluster=self.name))
             case wire.LostReached():
-                self._record.lost_session, self._suspect = output.last_session, False
+                self.record.lost_session, self._suspect = output.last_session, False
             case wire.HigherTermSeen():
                 # One worker's word, so it is looked into: a write succeeds only if no other leader has written here.
-                self._record.doubted_term = output.term
+                self.record.doubted_term = output.term
             case _:
                 pass
 
@@ -451,9 +441,9 @@ class Link:
             self._take(refused, now, out)
             out.commands.append(Note(level="warning", text=f"greeting refused: {text}", cluster=self.name))
             return
-        self._record.greeting = output
+        self.record.greeting = output
         self.facts.uses_certificate(self._opened[output.stream_id])
-        self._record.hurry(now)
+        self.record.hurry(now)
 
     def _delivered(self, output: wire.Delivered, now: float, out: Effects) -> None:
         message = output.message
@@ -477,19 +467,19 @@ class Link:
             record_revision=self._requests.pop(output.request, 0),
             applied=output.applied,
             entries=output.entries,
-            unproven=self._record.unproven,
-            unproven_through=self._record.unproven_through,
+            unproven=self.record.unproven,
+            unproven_through=self.record.unproven_through,
             unheard=output.unheard,
         )
 
     def _grant(self, now: float, out: Effects) -> None:
         """Answer the youngest renewal, if all that it says is written (P4) and this process may (R1)."""
-        renewal = self._record.renewal
+        renewal = self.record.renewal
         if renewal is None or renewal.api_reachable != self.facts.api_reachable or not self._leading.valid(now):
             return
-        if self._record.grants.needed > self.facts.lease_seconds:
+        if self.record.grants.needed > self.facts.lease_seconds:
             return  # P3: recorded with the session's number; an object that was made anew has none yet
-        self._record.renewal = None
+        self.record.renewal = None
         recovered, self._suspect = self._suspect, False
         sealed = self._leading.counter.sealed(self.name)
         self._take(self._session.grant(now, sent_at=renewal.sent_at, sealed=sealed), now, out)

@@ -22,6 +22,7 @@ from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link import Link
 from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, PlaceCounts, Sent, WriteIds
 from gatelift.core.clusters.linking import Effects, Leading
+from gatelift.core.clusters.owed_steps import LEAD, SEEN, OwedSteps, Take
 from gatelift.core.records import given
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
@@ -66,6 +67,7 @@ class Links:
         self._local_write: int | None = None
         self._local_retry: float | None = None
         self._contained: Contained[str] = Contained()
+        self._owed = OwedSteps()
 
     def set_origin(self, origin: str) -> None:
         """Take the identity of this management cluster (UID of its namespace kube-system); before any stream."""
@@ -81,8 +83,8 @@ class Links:
         except Exception as error:
             if isinstance(event, LEADERSHIP):
                 raise  # it has no culprit: nobody leads who is not sure of his own lead
-            cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.AgentFrameArrived) else ""
-            self._failed(cluster or type(event).__name__, error, now, out)
+            self._failed(type(event).__name__, error, now, out)
+            out.commands += self._enrolments.not_taken()
         return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
 
     def _take(self, event: events.Event, now: float, out: Effects) -> None:
@@ -101,7 +103,8 @@ class Links:
             case events.TermUnconfirmed():
                 link = self._links.get(event.found.metadata.name)
                 if link is not None:
-                    self._apart(link, partial(link.unconfirmed, event.found), now, out)
+                    step = partial(link.unconfirmed, event.found)
+                    self._owing(link, SEEN, step, now, out)
             case events.EnrolmentAsked():
                 self._enrolment(event, now, out)
             case events.CertificateIssued():
@@ -129,8 +132,8 @@ class Links:
             case events.AgentStreamClosed():
                 link = self._links.get(self._streams.pop(event.stream_id, ""))
                 if link is not None:
-                    link.closed(event.stream_id, event.text, now, out)
-                    self._after(link)
+                    step = partial(link.closed, event.stream_id, event.text)
+                    self._owing(link, f"stream {event.stream_id} is over", step, now, out)
 
     def _break_off(self, cluster: str, text: str, now: float, out: Effects) -> None:
         link = self._links.get(cluster)
@@ -138,27 +141,49 @@ class Links:
             link.break_off(text, now, out)
             self._after(link)
 
-    def _failed(self, about: str, error: Exception, now: float, out: Effects) -> None:
-        """Take that something raised an exception: the sessions of a cluster end and begin anew."""
+    def _failed(self, about: str, error: Exception, now: float, out: Effects) -> float:
+        """Take that something raised an exception: the sessions of a cluster end and begin anew. Return for how long.
+
+        More exactly: until when what raised is to rest.
+        """
         cluster = about if about in self._links else ""
         failure = self._contained.failed(about, error, now)
         fields = (("traceback", failure.where),)
         out.commands.append(Note(level="warning", text=f"not taken: {failure.text}", cluster=cluster, fields=fields))
         try:
             self._break_off(cluster, events.NOT_TAKEN, now, out)
+            self._close_all(cluster, out)
         except Exception as again:  # noqa: BLE001 (containment: then its streams are closed without a word of its link)
             self._contained.failed(f"break off {cluster}", again, now)
-            streams = sorted(stream for stream, name in self._streams.items() if name == cluster)
-            close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
-            out.commands += [CloseAgentStream(stream_id=stream, close=close) for stream in streams]
+            self._close_all(cluster, out)
+        return failure.again_at
 
-    def _apart(self, link: Link, step: Callable[[float, Effects], None], now: float, out: Effects) -> None:
-        """Let one of several links take a step; an exception belongs to its cluster, and the others take theirs."""
+    def _close_all(self, cluster: str, out: Effects) -> None:
+        """Close each stream of a cluster that nobody has closed yet: its session may not know of it."""
+        closed = {each.stream_id for each in out.commands if isinstance(each, CloseAgentStream)}
+        streams = sorted(stream for stream, name in self._streams.items() if name == cluster and stream not in closed)
+        close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
+        out.commands += [CloseAgentStream(stream_id=stream, close=close) for stream in streams]
+
+    def _apart(self, link: Link, step: Take, now: float, out: Effects) -> float:
+        """Let a link take a step; an exception belongs to its cluster, and the others take theirs.
+
+        Returns 0, or when what raised may be tried again.
+        """
         try:
             step(now, out)
             self._after(link)
         except Exception as error:  # noqa: BLE001 (containment: one cluster keeps no other from its leases)
-            self._failed(link.name, error, now, out)
+            return self._failed(link.name, error, now, out)
+        return 0.0
+
+    def _owing(self, link: Link, kind: str, step: Take, now: float, out: Effects) -> None:
+        """Let a link take a step that nobody asks for again: it is owed until it could be taken."""
+        again_at = self._apart(link, step, now, out)
+        if again_at:
+            self._owed.owe(link.name, kind, step, again_at)
+        elif self._owed:
+            self._owed.paid(link.name, kind)
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write is one of the links'."""
@@ -241,7 +266,7 @@ class Links:
         self._queue_moved()
         while self._heap and self._stale(*self._heap[0]):
             heapq.heappop(self._heap)
-        return soonest(self._local_retry, self._heap[0][0] if self._heap else None)
+        return soonest(self._local_retry, self._heap[0][0] if self._heap else None, self._owed.next_time())
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -256,20 +281,21 @@ class Links:
             leading.valid_until = event.valid_until
             leading.counter.recorded = max(leading.counter.recorded, event.counter)
             for link in self._links.values():
-                if link.held and leading.valid(now):
+                if link.record.held and leading.valid(now):
                     self._apart(link, link.extended, now, out)
             return
         if isinstance(event, events.LeadershipGained):
             leading.term = event.term
             leading.counter = Counter.of(event, leading.origin)
             for link in self._each():
-                self._apart(link, link.lead, now, out)
+                self._owing(link, LEAD, link.lead, now, out)
             self._local(now, out)
             return
         leading.term, leading.valid_until = 0, 0.0
         for link in self._each():
             self._apart(link, link.step_down, now, out)
         self._writes.clear()
+        self._owed.clear()
         self._local_write = self._local_retry = None
 
     def _stream_opened(self, event: events.AgentStreamOpened, now: float, out: Effects) -> None:
@@ -279,8 +305,7 @@ class Links:
             return
         self._streams[event.stream_id] = event.cluster
         link = self._links[event.cluster]
-        link.opened(event, now, out)
-        self._after(link)
+        self._apart(link, partial(link.opened, event), now, out)
 
     def _refusal(self, event: events.AgentStreamOpened, now: float) -> Close | None:
         if not self._leading.valid(now):
@@ -294,6 +319,8 @@ class Links:
         if link is None:
             text = f"no WorkerCluster {event.cluster}: run 'gatelift cluster add {event.cluster}'"
             return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
+        if self._owed.owes(event.cluster, LEAD):
+            return Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
         refusal = link.refusal(event.key_digest)
         if refusal is None and len(self._streams) >= STREAMS_MAX:
             return Close(reason=CloseReason.SHUTTING_DOWN, text="too many streams are open", retry_after_seconds=30.0)
@@ -312,8 +339,7 @@ class Links:
     def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Effects) -> None:
         link = self._links.get(self._streams.get(stream_id, ""))
         if link is not None:
-            link.stream(event, now, out)
-            self._after(link)
+            self._apart(link, partial(link.stream, event), now, out)
 
     def _object(self, event: ObjectSeen | ObjectGone | Synced, now: float, out: Effects) -> None:
         if isinstance(event, Synced):
@@ -327,20 +353,17 @@ class Links:
         link = self._links.get(name)
         if isinstance(event, ObjectGone):
             if link is not None:
-                link.gone(now, out)
-                self._after(link)
+                self._owing(link, SEEN, link.gone, now, out)
             if name == LOCAL_CLUSTER:
                 self._local(now, out)
             return
         if link is None:
             link = self._links[name] = Link(name, self._new_session(), self._leading)
             if self._leading.term:
-                link.seen(found, now, out)
-                link.lead(now, out)
-                self._after(link)
-                return
-        link.seen(found, now, out)
-        self._after(link)
+                self._owed.owe(name, LEAD, link.lead, now)  # once its object is known
+        self._owing(link, SEEN, partial(_seen, link, found), now, out)
+        if self._owed.owes(name, LEAD) and not self._owed.owes(name, SEEN):
+            self._owing(link, LEAD, link.lead, now, out)
 
     def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> None:
         if self._enrolments.owns_write(event.write_id):
@@ -354,9 +377,11 @@ class Links:
                 self._local_retry = now + RETRY_SECONDS
             return
         link = self._links.get(self._writes.pop(event.write_id, ""))
-        if link is not None:
-            link.wrote(event, now, out)
+        if link is not None and self._apart(link, partial(link.wrote, event), now, out):
+            link.record.write_unknown(event.write_id, now)
             self._after(link)
+            if isinstance(event, WriteDone) and isinstance(event.object, WorkerCluster):
+                self._object(ObjectSeen(WORKER_CLUSTER, event.object, event.raw), now, out)
 
     def _certified(self, event: events.CertificateIssued, now: float, out: Effects) -> None:
         if self._enrolments.owns_request(event.request_id):
@@ -366,13 +391,20 @@ class Links:
         link = self._links.get(self._certificates.pop(event.request_id, ""))
         if link is not None:
             link.certificate_answered(event.request_id)
-            link.certified(event.certificate, event.ca_bundle, event.text, now, out)
-            self._after(link)
+            step = partial(link.certified, event.certificate, event.ca_bundle, event.text)
+            self._apart(link, step, now, out)
 
     def _tick(self, now: float, out: Effects) -> None:
         if self._local_retry is not None and self._local_retry <= now:
             self._local_retry = None
-            self._local(now, out)
+            try:
+                self._local(now, out)
+            except Exception:
+                self._local_retry = now + RETRY_SECONDS
+                raise
+        for name in self._owed.due(now):
+            for kind, step in self._owed.of(name):
+                self._owing(self._links[name], kind, step, now, out)
         self._queue_moved()
         due = set()
         while self._heap and self._heap[0][0] <= now:
@@ -411,8 +443,8 @@ class Links:
 
     def _after(self, link: Link) -> None:
         """Refresh what is kept of a link: its write, its certificate requests; its deadline when somebody asks."""
-        if link.write_id is not None:
-            self._writes[link.write_id] = link.name
+        if link.record.write_id is not None:
+            self._writes[link.record.write_id] = link.name
         for request_id in link.certificate_requests:
             self._certificates[request_id] = link.name
         self._moved[link.name] = link
@@ -420,12 +452,29 @@ class Links:
     def _queue_moved(self) -> None:
         """Note the deadlines of all links that something happened to, which several events may have done."""
         for name, link in self._moved.items():
-            deadline = link.next_deadline()
+            deadline = self._deadline(link)
             if self._queued.get(name) != deadline:
                 self._queued[name] = deadline
                 if deadline is not None:
                     heapq.heappush(self._heap, (deadline, name))
         self._moved.clear()
 
+    def _deadline(self, link: Link) -> float | None:
+        """Return when a link has something to do; where that raises it is looked at after its rest."""
+        try:
+            return link.next_deadline()
+        except Exception as error:  # noqa: BLE001 (containment: one cluster keeps no other from its leases)
+            return self._contained.failed(f"deadline of {link.name}", error, self._now).again_at
+
     def _stale(self, moment: float, name: str) -> bool:
         return self._queued.get(name) != moment
+
+
+def _seen(link: Link, found: WorkerCluster, now: float, out: Effects) -> None:
+    """Let a link take a version; one that raises is news when it is taken again."""
+    before = link.object
+    try:
+        link.seen(found, now, out)
+    except Exception:
+        link.record.object = before
+        raise

@@ -19,8 +19,11 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records import record
 from gatelift.core.records.record import Record
+from gatelift.core.rules import containment
+from gatelift.core.rules.containment import Boundary
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.core import Lease
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 AGAIN_SECONDS = 1.0
@@ -89,19 +92,33 @@ def answered(core: Core, event: ReadDone | ReadFailed, now: float) -> bool:
         core.step_down(f"{doubts.why}; the Lease is in term {term}, held by {holder or 'nobody'}")
         return True
     asked, clusters = doubts.settle()
-    for uid, version in asked.items():
-        _forged(core, uid, version)
+    for uid, version in asked.items():  # one that raises shows the same term at its next look, and is asked about again
+        with Boundary(containment.answer_failed, core, f"the term of Workload {uid}", now=now):
+            _forged(core, uid, version)
     for found in clusters:
-        text = texts.term_put_back(found.status.term, core.term)
-        ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name))
-        core.event(ref, found.metadata.uid, texts.RECORD_PUT_BACK, text, warning=True)
-        core.note(text, warning=True, cluster=found.metadata.name)
-        known = core.caution.recovery.clusters.get(found.metadata.name)
-        if known is not None and known.metadata == found.metadata:  # of a later one the links say so themselves
-            doubts.unconfirm(found)
+        with Boundary(_asked_again, core, found, now=now):
+            _forged_cluster(core, found)
     for cluster in core.sessions.owed_to():  # what fell due meanwhile
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     return True
+
+
+def _forged_cluster(core: Core, found: WorkerCluster) -> None:
+    """Take that a version of a WorkerCluster shows a term that no leader ever had."""
+    text = texts.term_put_back(found.status.term, core.term)
+    ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name))
+    core.event(ref, found.metadata.uid, texts.RECORD_PUT_BACK, text, warning=True)
+    core.note(text, warning=True, cluster=found.metadata.name)
+    known = core.caution.recovery.clusters.get(found.metadata.name)
+    if known is not None and known.metadata == found.metadata:  # of a later one the links say so themselves
+        core.caution.terms.unconfirm(found)
+
+
+def _asked_again(core: Core, found: WorkerCluster, error: Exception, now: float) -> None:
+    """Take that what was found out about a WorkerCluster could not be taken: nothing is done until it can."""
+    containment.answer_failed(core, f"the term at cluster {found.metadata.name}", error, now)
+    core.caution.terms.question(f"term {found.status.term} was read at cluster {found.metadata.name}", found)
+    core.caution.terms.ask_again(now + AGAIN_SECONDS)
 
 
 def _ask(core: Core, now: float) -> None:

@@ -102,7 +102,8 @@ class Comparison:
         while left:
             _compare(core, cluster, heappop(left), self._listed, self._facts)
             yield
-        unlisted = tuple(self._listed.values())
+        aside = core.caution.set_aside  # nobody can tell what the records of those say
+        unlisted = tuple(entry for entry in self._listed.values() if entry.key.uid not in aside)
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
             for entry in unlisted:
                 self._note(core, entry)

@@ -20,7 +20,7 @@ from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain
-from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
 LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
 NOT_RAISED = "EpochNotRaised"
@@ -32,14 +32,12 @@ def begin(core: Core) -> None:
     """Raise the epochs of all Workloads that the restored record has: higher ones may have been used since."""
     state = core.caution.recovery
     least = state.word.epochs if state.word is not None else 0
+    known = core.knowledge.workloads
     state.begin_raising(
-        {
-            key
-            for key, known in core.knowledge.workloads.items()
-            if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
-        }
+        {key for key in known if _is_to_raise(known[key], least) and not core.knowledge.readings[key][1].finished}
+        | {ref.key for ref in core.untaken.refs() if ref.resource == WORKLOAD}
     )
-    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
+    core.mark_later(known[key].metadata.uid for key in sorted(state.to_raise) if key in known)
 
 
 def left(core: Core) -> set[ObjectKey]:
@@ -48,7 +46,8 @@ def left(core: Core) -> set[ObjectKey]:
     return {
         key
         for key in state.to_raise - state.unraised
-        if key not in workloads or workloads[key].metadata.uid not in core.caution.set_aside
+        if not core.untaken.holds(ObjectRef(WORKLOAD, key))
+        and (key not in workloads or workloads[key].metadata.uid not in core.caution.set_aside)
     }
 
 

@@ -11,6 +11,8 @@ from gatelift.core.api.events import ReadAllDone, ReadFailed
 from gatelift.core.conclusions import recovery, reports
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import placing
+from gatelift.core.rules import containment
+from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey
@@ -25,8 +27,10 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
     if core.caution.halted or core.sessions.compares_any():
         return
     for (cluster, key), (over, gated) in doubts.resume(ANSWERED_PER_LOOK).items():
-        reports.stray(core, Claim(cluster, key, over=over, gated=gated))
-    _answer(core)
+        claim = Claim(cluster, key, over=over, gated=gated)
+        with Boundary(_not_explained, core, claim, now=now):
+            reports.stray(core, claim)
+    _answer(core, now)
     if doubts.answerable:
         core.agenda.wake(DOUBTS, now)  # at the next call: one looks at many keys
         return
@@ -54,14 +58,29 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
     core.agenda.mark(DOUBTS)
 
 
-def _answer(core: Core) -> None:
+def _answer(core: Core, now: float) -> None:
     """Answer some of what waited until all Workloads were read."""
     for (cluster, key), over in core.doubts.take(ANSWERED_PER_LOOK).items():
-        if core.knowledge.workload_of(key.uid) is None:
-            if not recovery.leaves(core, cluster, key):
-                placing.drop_stray(core, cluster, key, over=over)
-        elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
-            reports.stray(core, Claim(cluster, key, over=over))  # its Workload is there, and is at another attempt
+        claim = Claim(cluster, key, over=over)
+        with Boundary(_not_explained, core, claim, now=now):
+            _explain(core, claim)
+
+
+def _explain(core: Core, claim: Claim) -> None:
+    """Drop a placement that is in no record; not one whose Workload is there and could not be taken."""
+    cluster, key, over = claim.cluster, claim.key, claim.over
+    if key.uid in core.caution.set_aside:
+        pass  # nobody can tell what its record says: it is asked again when somebody can
+    elif core.knowledge.workload_of(key.uid) is None:
+        if not recovery.leaves(core, cluster, key):
+            placing.drop_stray(core, cluster, key, over=over)
+    elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
+        reports.stray(core, claim)  # its Workload is there, and is at another attempt
+
+
+def _not_explained(core: Core, claim: Claim, error: Exception, now: float) -> None:
+    containment.answer_failed(core, f"{claim.key} on cluster {claim.cluster}", error, now)
+    core.ask_all(claim.cluster, claim.key, "", over=claim.over)
 
 
 def not_listed(core: Core, event: ReadFailed, now: float) -> bool:

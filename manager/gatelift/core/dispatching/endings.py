@@ -14,7 +14,16 @@ from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.record import Requeue
-from gatelift.core.rules import deactivation, execution_time, kept_record, readiness, retention, targets, unrecorded
+from gatelift.core.rules import (
+    deactivation,
+    ends,
+    execution_time,
+    kept_record,
+    readiness,
+    retention,
+    targets,
+    unrecorded,
+)
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -120,7 +129,7 @@ def deleted(case: Case) -> None:
         placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
-        message = texts.LEFT_QUEUE if left else "The user deleted it"
+        message = texts.LEFT_QUEUE if left else ends.DELETED
         ending = Ending(reason=reason, message=message, evict=False)
         attempt.end_for(ending)
         placing.stop(core, attempt, ending, now)
@@ -154,9 +163,8 @@ def finished(case: Case) -> None:
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     if attempt.live:
         # Somebody else wrote Finished: what still runs is stopped first.
-        ending = Ending(reason=texts.FINISHED, message="The workload is finished", evict=False)
-        attempt.end_for(ending)
-        placing.stop(core, attempt, ending, now)
+        attempt.end_for(ends.FINISHED)
+        placing.stop(core, attempt, ends.FINISHED, now)
         return
     close(core, attempt, now)
     if core.ledger.holds(attempt.uid):

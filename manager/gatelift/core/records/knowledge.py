@@ -133,14 +133,17 @@ class Knowledge:
         }
         return caches[type(seen)]
 
-    def put_workload(self, workload: Workload, kind: Kind[Any] | None, rec: Record) -> bool:
-        """Keep a Workload with its reading; False when what is known is as new or newer, also that it is gone."""
+    def put_workload(self, workload: Workload, kind: Kind[Any] | None, rec: Record, *, again: bool = False) -> bool:
+        """Keep a Workload with its reading; False when what is known is as new or newer, also that it is gone.
+
+        `again`: also when it is known, of a try that came to no end.
+        """
         key = key_of(workload.metadata)
         if workload.metadata.uid in self.departed:
             return False
         known = self.workloads.get(key)
         if known is not None:
-            if not newer(workload.metadata, known.metadata):
+            if not (again or newer(workload.metadata, known.metadata)):
                 return False
             self._unindex(key, known)
         self.workloads[key] = workload
@@ -158,12 +161,13 @@ class Knowledge:
 
     def drop_workload(self, key: ObjectKey) -> Workload | None:
         """Forget a Workload; remember for a while that it was here and went (see `saw_go`)."""
-        known = self.workloads.pop(key, None)
+        known = self.workloads.get(key)
         if known is None:
             return None
         self._unindex(key, known)
-        self.readings.pop(key, None)
         self.has_gone(known.metadata.uid)
+        self.readings.pop(key, None)
+        del self.workloads[key]  # last: until then it can be dropped again
         return known
 
     def has_gone(self, uid: str) -> None:
@@ -194,11 +198,11 @@ class Knowledge:
         if known.spec.priority_class_ref is not None:
             _discard(self.by_class, known.spec.priority_class_ref.name, key)
 
-    def put_owner(self, owner: Owner) -> bool:
-        """Keep a user's object; False when what is known is as new or newer."""
+    def put_owner(self, owner: Owner, *, again: bool = False) -> bool:
+        """Keep a user's object; False when what is known is as new or newer. `again`: see `put_workload`."""
         known = self.owners.get(owner.ref)
         if known is not None:
-            if not newer(owner.object.metadata, known.object.metadata):
+            if not again and not newer(owner.object.metadata, known.object.metadata):
                 return False
             self.owner_by_uid.pop(known.object.metadata.uid, None)
         self.owners[owner.ref] = owner

@@ -93,9 +93,8 @@ class AttemptLedger:
 
     def block(self, uid: str) -> None:
         """Keep a workload out of the queues; its charge stays."""
-        if uid not in self.blocked:
-            self.blocked.add(uid)
-            self.engine.block(uid)
+        self.blocked.add(uid)
+        self.engine.block(uid)  # also of one that the engine has come to know since
 
     def unblock(self, uid: str) -> None:
         """Let a workload queue again."""

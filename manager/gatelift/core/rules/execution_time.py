@@ -24,7 +24,7 @@ def exceeded(case: Case) -> bool:
     admitted = _admitted_for(core, known, now)
     if most is None or admitted is None:
         return False
-    left = most - (known.status.accumulated_past_execution_time_seconds or 0) - admitted
+    left = _left(known, most, admitted)
     if left > 0:
         core.agenda.wake(case.attempt.look, now + left)
         return False
@@ -33,6 +33,16 @@ def exceeded(case: Case) -> bool:
         reason = texts.MAXIMUM_EXECUTION_TIME_EXCEEDED
         core.event(ref_of(known), known.metadata.uid, reason, texts.RUNS_TOO_LONG, warning=True)
     return True
+
+
+def is_over(core: Core, known: Workload, now: float) -> bool:
+    """Say whether the time of an admitted workload is up, and do nothing about it."""
+    most, admitted = known.spec.maximum_execution_time_seconds, _admitted_for(core, known, now)
+    return most is not None and admitted is not None and _left(known, most, admitted) <= 0
+
+
+def _left(known: Workload, most: int, admitted: float) -> float:
+    return most - (known.status.accumulated_past_execution_time_seconds or 0) - admitted
 
 
 def past(core: Core, known: Workload, reason: str, now: float) -> int | None:

@@ -24,13 +24,14 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
-from gatelift_kube.objects.versions import newer
 
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
     """Return a Workload as it is to be known, `known` as it was: with its own owner, where that was changed."""
     uid = seen.metadata.uid
-    if known is None or known.metadata.uid != uid or not newer(seen.metadata, known.metadata):
+    if known is None or known.metadata.uid != uid:
+        return seen
+    if not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
         return seen
     before = _first(core, known)
     if before is None or (_names(_first(core, seen), before) and (says_owner(seen) or not says_owner(known))):

@@ -40,7 +40,6 @@ from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.objects.versions import newer
 from gatelift_wire.sessions.leases import landed_seconds
 
 _NOT_GIVEN = (
@@ -62,7 +61,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     """
     uid = seen.metadata.uid
     attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
-    if known is None or not newer(seen.metadata, known.metadata):
+    if known is None or not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
     given = _is_given_by_others(core, attempt, known, after, seen)

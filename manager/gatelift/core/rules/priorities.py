@@ -17,7 +17,7 @@ from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.shared.values import Priority, PriorityNames
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload, WorkloadPriorityClass
-from gatelift_kube.values.resources import KUEUE_GROUP, ObjectRef
+from gatelift_kube.values.resources import KUEUE_GROUP, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
 
 SCHEDULING_GROUP = "scheduling.k8s.io"
 WORKLOAD_CLASS = "WorkloadPriorityClass"
@@ -86,11 +86,14 @@ def follow_value(core: Core, workload: Workload) -> bool:
 
 def class_seen(core: Core, seen: WorkloadPriorityClass) -> None:
     """Look at all Workloads of a class whose value changed (some per call, there may be many), and at who missed it."""
-    for ref in core.classless.take(seen.metadata.name):
+    for ref in core.classless.of(seen.metadata.name):
         owner = core.knowledge.owners.get(ref)
         if owner is not None:
             core.mark_owner(owner)
+    core.classless.take(seen.metadata.name)
     before = core.knowledge.workload_classes.get(seen.metadata.name)
+    if core.untaken.keeps(ObjectRef(WORKLOAD_PRIORITY_CLASS, ObjectKey("", seen.metadata.name)), seen.metadata.uid):
+        before = None  # it may be known by half
     core.knowledge.put(seen)
     if before is None or before.value != seen.value:
         known = core.knowledge.workloads

@@ -48,8 +48,9 @@ def is_sought(core: Core, workload: Workload) -> bool:
 
 def found_out(core: Core, ref: ObjectRef) -> None:
     """Look at the Workloads that wait to know whether a user's object is there."""
-    for look in core.sought.take(ref):
+    for look in core.sought.of(ref):
         core.agenda.mark(look)
+    core.sought.take(ref)
 
 
 def no_more(core: Core, workload: Workload) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ from gatelift.core.state.predecessors import Predecessors
 from gatelift.core.state.sessions import Sessions
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.state.shown_queues import ShownQueues
+from gatelift.core.state.untaken import Untaken
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
 from gatelift_kinds.registry import Registry
@@ -110,6 +111,7 @@ class Core:
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: Doubts = field(default_factory=Doubts)
     contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
+    untaken: Untaken = field(default_factory=Untaken)
     creations: Creations = field(default_factory=Creations)
     sought: Waiters[ObjectRef, Key] = field(default_factory=Waiters)
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
@@ -468,13 +470,12 @@ class Core:
         """Look at many attempts, some in each call."""
         self._later.extend(uids)
 
-    def mark_some(self) -> None:
-        """Mark the next ones of those that wait for it."""
+    def next_later(self) -> Iterator[Attempt]:
+        """Return the next ones of those that wait to be marked."""
         for _ in range(min(MARKS_PER_CALL, len(self._later))):
             attempt = self._attempts.get(self._later.popleft())
             if attempt is not None:
-                self.mark_attempt(attempt)
-                self.mark_owners_waiting_for(attempt.workload)
+                yield attempt
 
     def mark_attempt(self, attempt: Attempt) -> None:
         """Look at an attempt's Workload soon."""

@@ -106,11 +106,19 @@ def listed(core: Core, event: OutOfSightListed) -> None:
     mine = core.out_of_sight
     if event.read_id != mine.read_id:
         return
-    mine.read_id, mine.listed = 0, True
+    mine.read_id = 0
     for ref, uid in event.objects[:LEFT_MAX]:
         if ref not in core.knowledge.owners:
             mine.left[ref] = uid
             core.agenda.mark(Key(Look.OWNER, ref.key, ref.resource))
+    mine.listed = True
+
+
+def not_taken(core: Core, now: float) -> None:
+    """Ask for the list again that came and could not be taken, later each time in a row."""
+    mine = core.out_of_sight
+    mine.failures += 1
+    mine.asks_at = now + pause(mine.failures)
 
 
 def not_listed(core: Core, event: ReadFailed, now: float) -> bool:

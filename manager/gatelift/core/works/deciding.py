@@ -27,8 +27,10 @@ def decide(core: Core, now: float) -> bool:
         containment.undecided(core, fault, now)
     for decision in result.decisions:
         with Boundary(_not_taken, core, decision, now=now):
+            core.mark_workload(decision.key)
             _take(core, decision, now)
-        core.mark_workload(decision.key)
+            if core.contained.resting:
+                core.contained.well(Key(Look.UNDECIDED, decision.key))
     return result.more
 
 
@@ -53,9 +55,12 @@ def _not_taken(core: Core, decision: Decision, error: Exception, now: float) -> 
     starts.
     """
     attempt = core.attempts.get(decision.uid)
-    if isinstance(decision, Reserve) and attempt is not None and attempt.state in _NOT_TOLD:
-        core.ledger.undo(decision.uid)
-        if attempt.state is AttemptState.RESERVED:
+    if isinstance(decision, Reserve):
+        if attempt is None or attempt.state in _NOT_TOLD:  # None: its create is not answered yet
+            core.ledger.undo(decision.uid)
+        else:
+            core.ledger.engine.forget(decision.uid)  # what its attempt is charged stands
+        if attempt is not None and attempt.state is AttemptState.RESERVED:
             attempt.follow(Internal.UNRESERVE)
         core.ledger.engine.set_aside(decision.uid, error)
     elif isinstance(decision, Evict | Unreserve) and attempt is not None and attempt.state is not AttemptState.ENDED:

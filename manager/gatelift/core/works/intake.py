@@ -1,13 +1,11 @@
 """Objects of the management cluster come in: caches, engine, and which keys have to be looked at again.
 
-No decision is taken here. Neighbours: `machine` calls.
+No decision is taken here. Neighbours: `taking` calls.
 """
 
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.events import ReadDone
-from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.user_objects import made_for
 from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing
@@ -22,8 +20,16 @@ from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.objects.versions import is_last, newer
-from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.objects.versions import is_last, is_older, newer
+from gatelift_kube.values.resources import (
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE,
+    WORKLOAD,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
 from gatelift_wire.values.keys import PlacementKey
 
 
@@ -36,7 +42,7 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
         return
     if resource != WORKLOAD:  # `put_workload` sees to that for Workloads
         known = core.known(ref)
-        if known is not None and not newer(obj.metadata, known.metadata):
+        if known is not None and not core.untaken.is_news(ref, obj.metadata, known.metadata):
             return  # the answer to a write of ours, that the watch has overtaken with what somebody wrote after it
     match obj:
         case kueue.Workload():
@@ -71,6 +77,7 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> None:
             showing.everything(core)
         case kueue.Cohort():
             before = core.knowledge.cohorts.get(obj.metadata.name)
+            before = None if _is_again(core, COHORT, obj) else before
             core.knowledge.put(obj)
             core.ledger.engine.cohort_changed(obj)
             if before is None or before.spec != obj.spec:
@@ -100,11 +107,29 @@ def lost_its_mark(core: Core, ref: ObjectRef, obj: KubeObject) -> bool:
 
 def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     """Take note that an object is no longer there."""
+    key = key_of(obj.metadata)
+    ref = ObjectRef(resource, key)
+    there = core.known(ref)
+    if there is not None and there.metadata.uid != obj.metadata.uid and core.untaken.keeps(ref, obj.metadata.uid):
+        if not is_older(there.metadata, obj.metadata):
+            _former_gone(core, ref, obj)
+            return
+        gone(core, resource, there)  # what had the name before it, and was to be seen to go by that
+    _forget(core, resource, obj)
+    core.inflight.forget(ref)
+    core.resting.forget(ref)
+
+
+def _former_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:
+    """Take again that an object is gone whose name another one has by now: nothing of that one is touched."""
+    if ref.resource in core.kinds.travelling:
+        _owner_gone(core, ref, obj)
+
+
+def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
     name, key = obj.metadata.name, key_of(obj.metadata)
     engine = core.ledger.engine
     ref = ObjectRef(resource, key)
-    core.inflight.forget(ref)
-    core.resting.forget(ref)
     match obj:
         case kueue.Workload():
             workload_gone(core, key, obj.metadata.uid)
@@ -177,6 +202,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     if core.knowledge.saw_go(obj.metadata.uid):
         return  # a late word about one that is gone says nothing about what has its name now
     known = core.knowledge.workloads.get(key)
+    again = _is_again(core, WORKLOAD, obj)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
     obj = kept_owner.believed(core, obj, known)
@@ -185,7 +211,8 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     believed = kept_record.believed(core, obj, rec)
     if believed is not obj:
         obj, rec = believed, record.read(believed, travels=kind is not None)
-    if not core.knowledge.put_workload(obj, kind, rec):
+    again = again and known is not None and not is_older(obj.metadata, known.metadata)
+    if not core.knowledge.put_workload(obj, kind, rec, again=again):
         return
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
@@ -200,13 +227,16 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
-    """Take note that a Workload is gone: its quota is free, its owner may need another one."""
+    """Take note that a Workload is gone: its quota is free, its owner may need another one.
+
+    It is known until all that is done, so that it can be done again.
+    """
     known = core.knowledge.workloads.get(key)
     if known is None or known.metadata.uid != uid:
+        core.caution.can_read(uid)
         return
     owner = core.knowledge.owner_of(known)
     _still_placed(core, key, known)
-    core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
     core.caution.can_read(uid)
@@ -217,6 +247,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     seeking.no_more(core, known)
     predecessors.wake(core, made_for(known))
     core.resting.forget(ref_of(known))
+    core.knowledge.drop_workload(key)
     if owner is not None:
         core.mark_owner(owner)
 
@@ -248,7 +279,8 @@ def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluste
 def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:
     """Take a user's object. It stays of the kind that it was known as, whatever becomes of it."""
     known = core.knowledge.owners.get(ref)
-    if known is not None and not newer(obj.metadata, known.object.metadata):
+    again = core.untaken.keeps(ref, obj.metadata.uid)
+    if known is not None and not core.untaken.is_news(ref, obj.metadata, known.object.metadata):
         return
     if known is not None and known.object.metadata.uid != obj.metadata.uid:
         _owner_gone(core, ref, known.object)
@@ -257,7 +289,8 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     if kind is None:
         return
     owner = Owner(kind, obj, raw)
-    core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
+    # Also what is none of ours now: a Workload may say that it was, or is yet to come.
+    core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
     if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
@@ -265,33 +298,31 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
         _mark_owned(core, obj.metadata.uid)
 
 
-def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> None:
-    """Take the answer of a quorum read; what came only after the question was asked may be younger than it."""
-    ref, found = asked.ref, answer.object
-    known = core.known(ref)
-    if found is not None and found.metadata.uid == asked.gone and not core.knowledge.saw_go(asked.gone):
-        core.read(ref, asked.purpose, asked.uid)  # a watch lost it since the question: neither is the younger word
-        return
-    seeking.found_out(core, ref)
-    if found is not None:
-        if found.metadata.uid != asked.gone:
-            seen(core, ref.resource, found, answer.raw, now)
-    elif known is not None and known.metadata.uid == asked.uid and not isinstance(known, WorkerCluster):
-        gone(core, ref.resource, known)  # that a WorkerCluster is gone the watch tells, the links as well
-    if ref.resource in core.kinds.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
-        core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
-
-
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = True) -> None:
     priorities.owner_gone(core, ref)
     if proved:
         core.knowledge.has_gone(obj.metadata.uid)
-    dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
-    if dropped is not None:
-        if not proved:
-            out_of_sight.remember(core, dropped)
-        _mark_owned(core, obj.metadata.uid)
-        core.mark_owners_waiting_for(dropped.workload)
+    known = core.knowledge.owners.get(ref)
+    if known is None or known.object.metadata.uid != obj.metadata.uid:
+        known = _half_gone(core, ref, obj)
+    if known is None:
+        return
+    if not proved:
+        out_of_sight.remember(core, known)
+    _mark_owned(core, obj.metadata.uid)
+    core.knowledge.drop_owner(ref, obj.metadata.uid)
+    core.mark_owners_waiting_for(known.workload)
+
+
+def _half_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> Owner | None:
+    """Return what a try that raised may have dropped already: who waits for its going is told once more."""
+    kind = core.kinds.of(ref.resource, obj) if core.untaken.keeps(ref, obj.metadata.uid) else None
+    return Owner(kind, obj, b"") if kind is not None else None
+
+
+def _is_again(core: Core, resource: Resource, obj: KubeObject) -> bool:
+    """Say whether an object may be known by half: what it was before says nothing then."""
+    return core.untaken.keeps(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid)
 
 
 def _mark_owned(core: Core, uid: str) -> None:
@@ -301,6 +332,7 @@ def _mark_owned(core: Core, uid: str) -> None:
 
 def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     before = core.knowledge.cluster_queues.get(obj.metadata.name)
+    before = None if _is_again(core, CLUSTER_QUEUE, obj) else before
     core.knowledge.put(obj)
     key = key_of(obj.metadata)
     core.ledger.engine.cluster_queue_changed(obj)
@@ -338,6 +370,7 @@ def _asks_otherwise(before: kueue.ClusterQueueSpec, after: kueue.ClusterQueueSpe
 def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
     key = key_of(obj.metadata)
     before = core.knowledge.local_queues.get(key)
+    before = None if _is_again(core, LOCAL_QUEUE, obj) else before
     core.knowledge.put(obj)
     core.ledger.engine.local_queue_changed(obj)
     showing.queue(core, Key(Look.LOCAL_QUEUE, key))

@@ -16,9 +16,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import CHOOSING, NO_WINNER, AttemptState
-from gatelift.core.records.attempts import Attempt, Ending
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of
-from gatelift.core.rules import outgrown, priorities
+from gatelift.core.rules import ends, outgrown, priorities
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
@@ -366,9 +366,9 @@ def _managed_namespace(core: Core, owner: Owner) -> bool:
 def ended_by_user(case: Case, owner: Owner) -> bool:
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
     core, attempt = case.core, case.attempt
-    change = owner.kind.user_change(owner.object, case.known, attempt.key, record.granted(case.known))
+    change = ends.change_of(owner, case.known, attempt.key)
     if change is UserChange.SUSPENDED:
-        attempt.end_for(Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER))
+        attempt.end_for(ends.SUSPENDED)
     elif change is UserChange.RESIZED or outgrown.while_live(core, attempt, owner):
         attempt.end_for(outgrown.ENDING)
     else:

@@ -15,11 +15,12 @@ from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
 from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal, Wire
-from gatelift.core.records.attempts import Attempt, Ending
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.record import Record
 from gatelift.core.rules import (
     deactivation,
+    ends,
     execution_time,
     in_use,
     kept_out,
@@ -38,7 +39,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import pod_troubles
 from gatelift.core.works import owners, requeueing
 from gatelift_admission.values.model import Reserve
-from gatelift_kube.objects.conditions import find, is_true
+from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
@@ -89,7 +90,7 @@ def _next_step(case: Case) -> None:
         core.mark_attempt(attempt)
     elif deactivation.carry_out(core, known) or priorities.follow_value(core, known):
         pass  # the answer marks it again
-    elif attempt.ending is not None or (rec.evicted and rec.reserved):
+    elif attempt.ending is not None or ends.is_evicted(rec):
         _evict(case)
     else:
         _onward(case)
@@ -110,10 +111,10 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
 
 def _goes(case: Case) -> bool:
     """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
-    if case.known.metadata.deletion_timestamp is not None:
+    if ends.is_deleted(case.known.metadata):
         return True
     owner = case.owner
-    return case.kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
+    return case.kind is not None and (owner is None or ends.is_deleted(owner.object.metadata))
 
 
 def _over(case: Case) -> bool:
@@ -123,7 +124,7 @@ def _over(case: Case) -> bool:
     known, owner = case.known, case.owner
     if owner is None:
         return False
-    if not owner.managed and not is_true(known.status.conditions, texts.FINISHED):
+    if ends.has_left(known, owner):
         return True
     return owners.workload_for(case.core, owner) is not known
 
@@ -163,7 +164,12 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
         core.begin_attempt(attempt)
         core.mark_owners_waiting_for(key)  # one that was looked at before there was an attempt left all undone
     case = Case(core, known, rec, attempt, kind, owner, now)
-    _catch_up(case)
+    try:
+        _catch_up(case)
+    except Exception:
+        if begins:
+            core.end_attempt(rec.uid)  # half of one would be taken for one that is placed nowhere
+        raise
     return case
 
 
@@ -208,8 +214,9 @@ def _catch_up(case: Case) -> None:
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
+        reserve = _reserve_of(known)
         core.ledger.charge(rec.uid, attempt.epoch, now)
-        attempt.recall_reserve(_reserve_of(known), now)
+        attempt.recall_reserve(reserve, now)
         attempt.follow(Internal.RESERVE)
         if case.kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
@@ -250,8 +257,7 @@ def _evict(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     ending = attempt.ending
     if ending is None:
-        said = find(known.status.conditions, texts.EVICTED)
-        ending = Ending(reason=said.reason if said else "", message=said.message if said else "")
+        ending = ends.as_written(known)
         attempt.end_for(ending)
     if not attempt.live:
         endings.end_before_placement(case)

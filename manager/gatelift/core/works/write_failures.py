@@ -1,6 +1,6 @@
 """What a write that did not happen, or may not have, means for its object: wait for news, read, or pause.
 
-Neighbours: `machine` calls; `inflight` keeps what holds up everything about an object, `resting` what holds up itself.
+Neighbours: `answers` calls; `inflight` keeps what holds up everything about an object, `resting` what holds up itself.
 """
 
 from __future__ import annotations
