@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift_agent.core.beginning import early
-from gatelift_agent.core.seeing import observing
+from gatelift_agent.core.seeing import early, observing
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.settings import AgentMode

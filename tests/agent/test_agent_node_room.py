@@ -175,6 +175,59 @@ def test_is_50_ours_on_a_cordoned_node_takes_nothing_from_the_others() -> None:
     assert quota.judge(_request(SECOND, _asks(4000))).refusal is None
 
 
+def test_is_50_a_node_takes_no_more_of_our_pods_than_it_has_room_for() -> None:
+    """The symptom: placements of 10m each filled a node of ten pods with four hundred, of which 390 never ran."""
+    quota = _quota(_room())
+    keys = [PlacementKey(f"w-{number}", 1) for number in range(6)]
+    for key in keys[:5]:
+        assert quota.judge(_request(key, _asks(20, count=2))).refusal is None
+        quota.ask(_request(key, _asks(20, count=2)), 0.0)
+    assert quota.judge(_request(keys[4], _asks(20, count=2))).refusal is None, "it is held"
+    quota.take(_room(*(_pod(f"ours-{number}", "10m", origin=ORIGIN) for number in range(10))))
+    full = quota.judge(_request(keys[5], _asks(10)))
+    assert full.text == "pods: 1 asked for, 0 of 10 free on the nodes; wait"
+    assert {each.resource: (each.used, each.largest_fit) for each in quota.entries()}["pods"] == (10, 0)
+    assert quota.judge(_request(keys[5], _asks(11, count=11))).refusal is Refusal.QUOTA_NEVER_FITS
+    quota.release(keys[0])
+    assert quota.judge(_request(keys[5], _asks(20, count=2))).refusal is None
+
+
+def test_is_50_a_bid_is_judged_by_the_pods_of_others() -> None:
+    quota = _quota(_room(*(_pod(f"theirs-{number}", "10m") for number in range(10))))
+    assert quota.judge(_request(FIRST, _asks(10))).refusal is Refusal.QUOTA_BUSY
+
+
+def test_is_50_what_was_never_charged_is_not_given_back() -> None:
+    theirs = [_pod(f"theirs-{number}", "10m") for number in range(10)]
+    ours = [_pod(f"ours-{number}", "10m", node="n2", origin=ORIGIN) for number in range(6)]
+    quota = _quota(_room(*theirs, *ours, nodes=(_node(), _node("n2", unschedulable=True))))
+    quota.ask(_request(SECOND, _asks(10)), 0.0)  # all others are found by an agent that has just started
+    assert {each.resource: each.used for each in quota.entries()}["pods"] == 10
+    assert quota.judge(_request(FIRST, _asks(10))).refusal is Refusal.QUOTA_BUSY
+
+
+def test_is_50_of_what_no_queue_covers_counts_what_runs_of_ours() -> None:
+    """Quota that does not count memory charges nobody for it; the nodes are full of it all the same."""
+    pod = msgspec.structs.replace(_pod("ours", origin=ORIGIN))
+    requests = {"cpu": "1", "memory": "6Gi"}
+    document = {**msgspec.to_builtins(pod), "spec": {"nodeName": "n1", "containers": [_container(requests)]}}
+    quota = _quota(_room(msgspec.convert(document, Pod)))
+    quota.ask(_request(FIRST, _asks(1000)), 0.0)
+    used = {each.resource: each.used for each in quota.entries()}
+    assert (used["cpu"], used["memory"], used["pods"]) == (1000, 6 * GIB, 1)
+    assert quota.judge(_request(SECOND, _asks(1000, memory=3 * GIB))).refusal is Refusal.QUOTA_BUSY
+
+
+def test_is_50_nodes_that_do_not_say_how_many_pods_they_take_take_any() -> None:
+    raw = _node()[1].replace(b',"pods":"10"', b"")
+    quota = _quota(_room(nodes=((_node()[0], raw),)))
+    assert quota.judge(_request(FIRST, _asks(100, count=100))).refusal is None
+
+
+def _container(requests: dict[str, str]) -> dict[str, Any]:
+    return {"name": "c", "resources": {"requests": requests}}
+
+
 def test_is_50_what_is_held_is_promised_whatever_others_start_meanwhile() -> None:
     quota = _quota(_room())
     quota.ask(_request(FIRST, _asks(3000)), 0.0)

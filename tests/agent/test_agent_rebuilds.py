@@ -105,7 +105,7 @@ def test_is_3_an_orphaned_pod_that_raises_stops_nobody_else(
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(orphans, "marked"), (doubts, "miss"), (rebuilding, "_key_of"), (rebuilding, "_from_held")],
+    [(orphans, "all_pods"), (doubts, "miss"), (rebuilding, "_key_of"), (rebuilding, "_from_held")],
     ids=["which pods there are", "what is missing of it", "whose it is", "what it is"],
 )
 def test_is_3_nor_does_a_look_at_an_object_or_at_all_pods(
@@ -115,7 +115,7 @@ def test_is_3_nor_does_a_look_at_an_object_or_at_all_pods(
     stage.start()
     stage.place()
     stage.place(BESIDE, name="beside")
-    raised = breaks(monkeypatch, module, name, "" if name == "marked" else KEY.uid)
+    raised = breaks(monkeypatch, module, name, "" if name == "all_pods" else KEY.uid)
     starts(stage)
     assert raised
     lists_and_takes_others(stage)

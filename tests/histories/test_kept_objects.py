@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_agent.core.session import orders
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.settings import KeepFinished
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD
+from gatelift_wire.values.messages import Forget
 from support.sim.cluster import TEAM
 from support.sim.history import History
 
@@ -75,6 +78,31 @@ def test_is_46_it_goes_with_the_users_object_whoever_leads_by_then() -> None:
 
 
 @pytest.mark.parametrize("leader_dies", [False, True])
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_is_46_an_agent_that_dies_with_the_word_that_the_users_object_is_gone_hears_it_again(
+    monkeypatch: pytest.MonkeyPatch, kind: str, *, leader_dies: bool
+) -> None:
+    history, cluster = failed(kind)
+    agent, forget = history.agent(cluster), orders._forget
+    heard: list[bool] = []
+
+    def dies_of_it(world: World, said: Forget, now: float) -> None:
+        forget(world, said, now)
+        if not heard and world is agent.machine.world:
+            heard.append(said.gone)
+            agent.kill()
+            if leader_dies:
+                history.kill_leader()
+            history.world.time.after(1.0, lambda: history.world.start_agent(cluster))
+
+    monkeypatch.setattr(orders, "_forget", dies_of_it)
+    history.delete("home", JOB if kind == "Job" else POD, "one")
+    history.passes(10.0)
+    assert heard == [True]
+    history.until("it is gone", lambda: not history.objects(cluster) and not there(history, cluster), 120.0)
+
+
+@pytest.mark.parametrize("leader_dies", [False, True])
 def test_is_46_its_users_deletion_waits_for_no_cluster_that_is_away(*, leader_dies: bool) -> None:
     history, cluster = failed()
     history.cut(cluster)
@@ -113,11 +141,24 @@ def test_is_46_what_its_user_makes_anew_under_its_name_takes_its_place() -> None
 
 
 def test_is_46_so_much_is_kept_and_no_more() -> None:
-    history = History(keep=KeepFinished(failed_seconds=KEPT, objects_max=2))
+    history = History(keep=KeepFinished(failed_seconds=KEPT, objects_max=4))
     where = [fails(history, name) for name in ("one", "two", "three", "four", "five")]
     for cluster in history.workers:
         names = [name for name, at in zip(("one", "two", "three", "four", "five"), where, strict=True) if at == cluster]
         assert [name for name, _ in there(history, cluster)] == sorted(names[-2:])
+
+
+def test_is_46_a_job_counts_with_its_pods() -> None:
+    """The symptom: two Jobs of six pods were two of two, and fourteen objects stayed."""
+    history = History(keep=KeepFinished(failed_seconds=KEPT, objects_max=8))
+    for number in range(3):
+        name = f"many-{number}"
+        history.job(name, cpu="100m", pods=3, completions=3, seconds=3.0, exit_code=1)
+        history.until(f"{name} is finished", lambda name=name: history.shows(name, "Finished", "Job"))  # type: ignore[misc]
+        history.passes(10.0)
+    for cluster in history.workers:
+        assert len(history.objects(cluster, JOB)) + len(history.objects(cluster, POD)) <= 8
+    assert sum(len(history.objects(cluster, JOB)) for cluster in history.workers) > 0
 
 
 def test_is_46_a_manager_that_is_away_has_its_end_later_and_what_failed_is_there_until_then() -> None:

@@ -242,8 +242,8 @@ class SimAgent:
         ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
         queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
         if self.local:
-            return not (ended or queued) and (ownership.hides(SERVED, found) or ownership.hides_at_home(found))
-        return ownership.hides(SERVED, found)
+            return not (ended or queued) and (ownership.may_hide(SERVED, found) or ownership.hides_at_home(found))
+        return ownership.may_hide(SERVED, found)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

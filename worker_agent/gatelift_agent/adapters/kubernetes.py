@@ -353,7 +353,7 @@ class WorkerApi:
             async for page in self._client.list(resource, selection, with_raw=True):
                 for served in page.items:
                     queued = not self._keeps_state and ownership.hides_at_home(served.object)
-                    if queued or ownership.hides(self._kinds, served.object):
+                    if queued or ownership.may_hide(self._kinds, served.object):
                         emit(ObjectSeen(resource, served.object, served.raw))
         except KubeError as error:
             self._problem(f"{resource.plural} in {selection.namespace or 'all namespaces'}: {error}")

@@ -12,24 +12,20 @@ who knows all that exists.
 from __future__ import annotations
 
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
-from gatelift_agent.core.advancing import outcomes, progress
-from gatelift_agent.core.beginning import early, last_looks, rebuilding
+from gatelift_agent.core.advancing import answers, progress
+from gatelift_agent.core.beginning import last_looks, rebuilding
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.refusing import policy
-from gatelift_agent.core.seeing import doubts, foreign, observing
-from gatelift_agent.core.session import orders
+from gatelift_agent.core.seeing import doubts, early, foreign, taking
 from gatelift_agent.core.session.link import ManagerLink
-from gatelift_agent.core.state import condemned, containment
+from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
-from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.values.settings import AgentMode, AgentSettings
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
-from gatelift_kube.objects.core import ConfigMap, Namespace, Node
-from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
 from gatelift_wire.values.messages import Capacity, CertificateRequest
 from gatelift_wire.values.moments import soonest
 from gatelift_wire.values.refusals import CloseReason
@@ -81,12 +77,13 @@ class AgentMachine:
     def handle(self, event: events.Event, now: float) -> list[Command]:
         """Take one event and return what is wanted."""
         self._take(event, now)
+        taking.again(self._world, now)
+        rebuilding.read_again(self._world, now)
         if self._link.turned_away:
             self._stand_down(now)
         if isinstance(event, ObjectSeen) and self._world.ready and not self._world.stirred:
             return []  # an echo, or an object of no placement; what is due meanwhile is due at `next_deadline`
         self._go_on(now)
-        orders.answer_late_stops(self._world)
         self._link.tick(now)
         self._look(now)
         last_looks.ask(self._world, now)
@@ -110,6 +107,7 @@ class AgentMachine:
             world.keeper.next_deadline() if world.ready else None,
             doubts.settles_at(world),
             last_looks.next_deadline(world) if world.ready else None,
+            taking.next_deadline(world),
             self._link.next_deadline(),
         )
 
@@ -118,9 +116,9 @@ class AgentMachine:
     def _take(self, event: events.Event, now: float) -> None:
         match event:
             case ObjectSeen() | ObjectGone():
-                self._object(event, now)
+                taking.take(self._world, event, now)
             case WriteDone() | WriteFailed():
-                self._answered(event, now)
+                answers.write_answered(self._world, event, now)
             case (
                 events.ManagerStreamOpened()
                 | events.ManagerFrameArrived()
@@ -167,137 +165,13 @@ class AgentMachine:
             case events.IdentityReplaced():
                 self._link.redial(now)
 
-    def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
-        """Take an object; an exception belongs to it."""
-        try:
-            if isinstance(event, ObjectSeen):
-                self._object_seen(event, now)
-            else:
-                self._object_gone(event, now)
-        except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
-            meta = event.object.metadata
-            ref = ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))
-            containment.object_failed(self._world, ref, error, now)
-        if self._world.unread and self._world.ready:
-            self._read_again(event, now)
-        if self._world.contained.resting:
-            meta = event.object.metadata
-            for placement in self._world.placements_at(ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))):
-                self._world.contained.changed(placement.key, now)
-
-    def _read_again(self, event: ObjectSeen | ObjectGone, now: float) -> None:
-        """Take that something that could not be rebuilt has changed, or is gone."""
-        meta = event.object.metadata
-        ref = ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))
-        try:
-            rebuilding.read_again(self._world, ref, now)
-        except Exception as error:  # noqa: BLE001 (containment: it stays what it was)
-            containment.not_rebuilt(self._world, ref, error, now)
-
-    def _object_seen(self, event: ObjectSeen, now: float) -> None:
-        world, obj = self._world, event.object
-        match obj:
-            case Namespace():
-                before = world.namespaces.get(obj.metadata.name, obj)
-                world.namespaces[obj.metadata.name] = obj
-                condemned.seen(world, obj)
-                if before.metadata.uid != obj.metadata.uid:
-                    observing.namespace_left(world, obj.metadata.name, now)
-                self._namespaces_changed()
-            case Node():
-                world.nodes.seen(obj, event.raw, now)
-                doubts.look_again(world, now)
-            case ResourceFlavor():
-                world.flavors[obj.metadata.name] = obj
-            case ConfigMap() if event.resource == CONFIG_MAP:
-                if not world.ready:  # later they only echo our own writes
-                    world.keeper.read(obj)
-            case _:
-                early.seen(world, obj)
-                observing.seen(world, event.resource, obj, event.raw, now)
-
-    def _object_gone(self, event: ObjectGone, now: float) -> None:
-        world, obj = self._world, event.object
-        match obj:
-            case Namespace():
-                world.namespaces.pop(obj.metadata.name, None)
-                world.condemned.pop(obj.metadata.name, None)
-                observing.namespace_left(world, obj.metadata.name, now)
-                self._namespaces_changed()
-                doubts.listed(world, now)
-            case Node():
-                world.nodes.gone(obj.metadata.name)
-                doubts.look_again(world, now)
-            case ResourceFlavor():
-                world.flavors.pop(obj.metadata.name, None)
-            case ConfigMap():
-                pass  # the next write finds out and makes it anew
-            case _:
-                early.gone(world, event.resource, obj, now)
-
-    def _answered(self, event: WriteDone | WriteFailed, now: float) -> None:
-        world = self._world
-        asked = world.writes.answered(event.write_id)
-        if asked is None:
-            return  # of a time before this replica lost its lead
-        world.room_again()
-        if asked.purpose in {WritePurpose.STATE, WritePurpose.RECORD}:
-            if isinstance(event, WriteDone):
-                world.namespace_left |= world.keeper.written(asked.name, event.object)
-            else:
-                world.keeper.failed(asked.name, event.error, now)
-                world.note("warning", f"ConfigMap {asked.name}: {event.message}; it is tried again")
-            world.look_at_all()
-        elif asked.purpose is WritePurpose.ROOM:
-            containment.hear(world, lambda: world.admission.answered(asked, event), asked.key, now)
-        elif isinstance(event, WriteDone):
-            outcomes.done(world, asked, event, now)
-        else:
-            outcomes.failed(world, asked, event, now)
-
-    def _read(
-        self,
-        event: events.PodsRead | events.PodsNotRead | events.NamespaceRead | events.NamespaceNotRead,
-        now: float,
-    ) -> None:
-        world = self._world
-        asked = world.writes.answered(event.read_id)
-        world.room_again()
-        placement = world.placements.get(asked.key) if asked is not None and asked.key is not None else None
-        if asked is None:
-            return
-        if asked.key is None:
-            self._looked_into(asked, event, now)
-            return
-        if placement is None:
-            return
-        match event:
-            case events.PodsRead(pods=found):
-                draining.pods_read(world, placement, found, now)
-            case events.PodsNotRead():
-                draining.pods_read(world, placement, None, now)
-            case events.NamespaceRead(namespace=namespace):
-                placement.namespace_asked = False
-                observing.namespace_read(world, placement, namespace, asked.at, now)
-            case events.NamespaceNotRead():
-                placement.namespace_asked = False  # whoever asked has a pause of its own, and asks again
-
-    def _looked_into(
-        self,
-        asked: Asked,
-        event: events.PodsRead | events.PodsNotRead | events.NamespaceRead | events.NamespaceNotRead,
-        now: float,
-    ) -> None:
-        """Take an answer about a namespace that is being deleted."""
-        match event:
-            case events.PodsRead(pods=found, raws=raws):
-                last_looks.pods_read(self._world, asked.name, found, raws, asked.at, now)
-            case events.PodsNotRead():
-                last_looks.pods_read(self._world, asked.name, None, (), asked.at, now)
-            case events.NamespaceRead(namespace=namespace):
-                last_looks.namespace_read(self._world, asked.name, namespace, now)
-            case events.NamespaceNotRead():
-                last_looks.namespace_read(self._world, asked.name, None, now)
+    def _read(self, event: events.ReadAnswer, now: float) -> None:
+        asked = self._world.writes.answered(event.read_id)
+        self._world.room_again()
+        if asked is not None and asked.key is None:
+            last_looks.answered(self._world, asked, event, now)
+        elif asked is not None:
+            answers.read_answered(self._world, asked, event, now)
 
     def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen, now: float) -> None:
         if isinstance(event, events.ApiHealthChanged):
@@ -360,7 +234,7 @@ class AgentMachine:
         needed = {NAMESPACE, *self._settings.shared_kinds}
         if self._settings.mode is AgentMode.REMOTE:
             needed.add(CONFIG_MAP)
-        if not needed <= self._synced:
+        if not needed <= self._synced or world.untaken.own_memory:
             return
         self._namespaces_changed()
         # One that is being deleted may let nobody list it any more: it is listed late, or looked into (`last_looks`).
@@ -391,7 +265,7 @@ class AgentMachine:
         accepted = {name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy)}
         used = set(world.keeper.state.namespaces)
         live = {placement.namespace for placement in world.placements.values()}
-        gone = frozenset(used - world.namespaces.keys() - live)
+        gone = frozenset(used - world.namespaces.keys() - live - world.untaken.namespaces())
         if gone:
             world.keeper.uncover(gone)
         wanted = tuple(sorted(((accepted | used) & world.namespaces.keys()) | live))
@@ -399,6 +273,7 @@ class AgentMachine:
             for left in set(self._watched) - set(wanted):
                 world.objects.forget_namespace(left)
                 early.forget_namespace(world, left)
+                world.untaken.forget_namespace(left)
                 world.listed.discard(left)
             self._watched = wanted
             world.commands.append(WatchNamespaces(namespaces=wanted))
@@ -424,9 +299,9 @@ class AgentMachine:
     def _drive(self, placement: Placement, now: float) -> None:
         """Bring a placement forward; an exception belongs to it."""
         world = self._world
-        if containment.rests(world, placement.key, now):
-            return
         try:
+            if containment.rests(world, placement.key, now):
+                return
             progress.drive(world, placement, now)
         except Exception as error:  # noqa: BLE001 (containment: one placement ends no process)
             containment.placement_failed(world, placement, error, now)
@@ -456,7 +331,7 @@ class AgentMachine:
             capacity = Capacity(
                 entries=containment.capacity(world, self._capacity_said, now),
                 namespaces=self._accepting(),
-                foreign=foreign.known(world),
+                foreign=foreign.known(world, now),
                 unheard=world.unheard,
             )
             if (world.standing.session, capacity) != self._capacity_said:

@@ -2,7 +2,8 @@
 
 What is placed here is charged from the hold to the end, as with a listed capacity: gated pods are on no node yet. So
 pods of the origin that is served are not counted as running a second time, and those on nodes that do not count
-(cordoned, not Ready) are given back: their charge takes nothing from the others.
+(cordoned, not Ready) are given back: their charge takes nothing from the others. Each pod is charged one of `pods`,
+whether quota covers that or not; of what quota does not cover, ours count as all others: by what runs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gatelift_agent.core.admission.backend import (
 from gatelift_agent.core.values.commands import AgentNote
 from gatelift_agent.core.values.events import RoomSeen
 from gatelift_agent.core.values.node_room import RESOURCES_MAX, RoomOfNodes
+from gatelift_kube.objects.core import POD_COUNT
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CapacityEntry, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -34,13 +36,15 @@ _NO_NODE = "no node of this cluster has it; list it in the agent's capacity, or 
 class NodeQuota:
     """Charges of this worker by placement, against what its nodes have. `origin` says whom it serves at the moment."""
 
-    __slots__ = ("_charged", "_origin", "_room", "_used")
+    __slots__ = ("_charged", "_covered", "_origin", "_room", "_used")
 
     def __init__(self, origin: Callable[[], str]) -> None:
         self._origin = origin
         self._room: RoomOfNodes | None = None
         self._used: dict[str, int] = {}
         self._charged: dict[PlacementKey, dict[str, int]] = {}
+        self._covered: set[str] = set()
+        """Resources that placements were charged for, by now or before."""
 
     @property
     def limited(self) -> bool:
@@ -79,6 +83,8 @@ class NodeQuota:
         self._charged[request.key] = wanted
         for resource, amount in wanted.items():
             self._used[resource] = self._used.get(resource, 0) + amount
+            if len(self._covered) < RESOURCES_MAX:
+                self._covered.add(resource)
         return ()
 
     def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:  # noqa: ARG002 (of the protocol)
@@ -121,6 +127,8 @@ class NodeQuota:
         room = self._room or RoomOfNodes()
         whole, largest = dict(room.whole), dict(room.largest)
         for resource, amount in wanted.items():
+            if resource == POD_COUNT and resource not in whole:
+                continue  # nodes that do not say how many pods they take
             if amount and resource not in whole:
                 return f"{resource}: {_NO_NODE}"
             if amount > whole.get(resource, 0):
@@ -138,6 +146,8 @@ class NodeQuota:
         cost = 0.0
         for resource, amount in wanted.items():
             held, nominal = own.get(resource, 0), whole.get(resource, 0)
+            if resource not in whole:
+                continue  # `_never` has let it pass
             used = max(0, taken.get(resource, 0) - held)
             if amount > held and used + amount > nominal:
                 free = max(0, nominal - used)
@@ -147,22 +157,29 @@ class NodeQuota:
         return Judgement(cost=cost)
 
     def _taken(self) -> dict[str, int]:
-        """Return what is charged here and what others run, less what of ours runs where nothing is counted."""
+        """Return what is charged here and what others run, less what of ours runs where nothing is counted.
+
+        Of what nobody of ours is ever charged for, since no ClusterQueue covers it, counts what runs.
+        """
         room, ours = self._room or RoomOfNodes(), self._origin()
-        total = dict(self._used)
+        total: dict[str, int] = {}
         for origin, used in room.taken:
-            if origin != ours or not ours:
-                _plus(total, used, 1)
-        for origin, used in room.aside:
-            if origin == ours and ours:
-                _plus(total, used, -1)
+            counts = used if origin != ours or not ours else [each for each in used if each[0] not in self._covered]
+            _plus(total, counts, 1)
+        aside = dict(dict(room.aside).get(ours, ())) if ours else {}
+        for resource, charged in self._used.items():
+            total[resource] = total.get(resource, 0) + max(0, charged - aside.get(resource, 0))
         return total
 
 
 def _wanted(pod_sets: Iterable[PodSetRequest]) -> dict[str, int]:
     wanted: dict[str, int] = {}
+    count = 0
     for pod_set in pod_sets:
         _plus(wanted, pod_set.requests, 1)
+        count += pod_set.count
+    if count > 0:  # one of `pods` each, as the scheduler counts, whether a ClusterQueue covers them or not
+        wanted[POD_COUNT] = max(wanted.get(POD_COUNT, count), count)
     return wanted
 
 

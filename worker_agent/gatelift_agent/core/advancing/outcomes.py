@@ -11,7 +11,7 @@ from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
 from gatelift_agent.core.placement.placements import ENDING, EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.reporting import missing_pods
-from gatelift_agent.core.seeing import hidden, observing
+from gatelift_agent.core.seeing import hidden, observing, taking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_agent.core.watched.objects import ref_of
@@ -53,11 +53,11 @@ _HINTS = {
 
 def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     """Take the success of a write to an object of a placement."""
-    placement, tracked = _find(world, asked)
+    placement, tracked = find(world, asked)
     _of_child(world, placement, asked, event, now)
     if placement is None or tracked is None:
         return
-    tracked.asked = tracked.attempts = 0
+    tracked.attempts = 0
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
     if asked.purpose is WritePurpose.SAMPLE:  # nothing was made
@@ -83,7 +83,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         if asked.purpose is WritePurpose.PROBE and asked.at >= tracked.unproven_since:
             tracked.unproven = False
         resource = tracked.ref.resource
-        observing.seen(world, resource, event.object, event.raw, now)
+        taking.answer(world, resource, event.object, event.raw, now)
         if asked.purpose in _CREATED and tracked.object is None:
             held = world.objects.get(ref_of(resource, event.object.metadata))
             if held is not None:  # the watch was faster than the answer
@@ -95,11 +95,10 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
 
 def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     """Take the failure of a write to an object of a placement."""
-    placement, tracked = _find(world, asked)
+    placement, tracked = find(world, asked)
     _of_child(world, placement, asked, event, now)
     if placement is None or tracked is None:
         return
-    tracked.asked = 0
     tracked.attempts += 1
     tracked.retry_at = now + (leftovers.pause(world, placement, event) or progress.pause(tracked.attempts))
     world.wakes.ask(placement.key, tracked.retry_at)
@@ -140,7 +139,8 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             pass  # the keeper's and the backend's own, and what has an answer of its own
 
 
-def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
+def find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
+    """Return what a write was asked for, each None where it is known no more."""
     placement = world.placements.get(asked.key) if asked.key is not None else None
     return placement, placement.objects.get(asked.name) if placement is not None else None
 
@@ -282,7 +282,7 @@ def _child_asked(world: World, placement: Placement, asked: Asked, event: WriteD
         return
     if isinstance(event, WriteDone) and event.object is not None:
         placement.hidden.pop(pod.metadata.uid, None)
-        observing.seen(world, POD, event.object, event.raw, now)
+        taking.answer(world, POD, event.object, event.raw, now)
     elif isinstance(event, WriteFailed) and event.error in GONE:
         observing.child_gone(world, pod, now)
     else:

@@ -80,8 +80,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
 def end(world: World, placement: Placement, ending: PlacementEnding) -> None:
     """Decide the end of a live placement; the first decision stands, a later one may only shorten the grace."""
     if placement.ending is None:
+        placement.move(Move.END)  # first: an end that was only half decided would not be decided again
         placement.ending = ending
-        placement.move(Move.END)
     elif placement.state in ENDING and ending.grace_seconds is not None:
         known = placement.ending.grace_seconds
         if known is None or ending.grace_seconds < known:

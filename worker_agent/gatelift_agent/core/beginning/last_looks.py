@@ -15,6 +15,8 @@ from gatelift_agent.core.seeing import doubts, observing
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values import events
+from gatelift_agent.core.values.asked import Asked
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
@@ -48,16 +50,35 @@ def next_deadline(world: World) -> float | None:
     return min((each.ask_at for each in world.condemned.values() if not each.asked), default=None)
 
 
+def answered(world: World, asked: Asked, event: events.ReadAnswer, now: float) -> None:
+    """Take an answer about a namespace that is being deleted; one that raises says nothing, and it is asked again."""
+    entry = world.condemned.get(asked.name)
+    if entry is None:
+        return
+    entry.asked = False
+    try:
+        _answered(world, asked, event, now)
+    except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and this look does not count)
+        containment.object_failed(world, ObjectRef(NAMESPACE, ObjectKey("", asked.name)), error, now)
+
+
+def _answered(world: World, asked: Asked, event: events.ReadAnswer, now: float) -> None:
+    match event:
+        case events.PodsRead(pods=found, raws=raws):
+            pods_read(world, asked.name, found, raws, asked.at, now)
+        case events.NamespaceRead(namespace=namespace):
+            namespace_read(world, asked.name, namespace, now)
+        case events.PodsNotRead() | events.NamespaceNotRead():
+            pass
+
+
 def namespace_read(world: World, name: str, found: Namespace | None, now: float) -> None:
-    """Take the API server's word on a namespace that a watch calls deleted; None: it is not there, or was not read.
+    """Take the API server's word on a namespace that a watch calls deleted; None: it is not there.
 
     Where it says something else a watch is behind, and tells the rest.
     """
     entry = world.condemned.get(name)
-    if entry is None:
-        return
-    entry.asked = False
-    if found is None or found.metadata.uid != entry.uid or found.metadata.deletion_timestamp is None:
+    if entry is None or found is None or found.metadata.uid != entry.uid or found.metadata.deletion_timestamp is None:
         return
     entry.sure_at, entry.ask_at = now, now + SETTLE_SECONDS
     for placement in _there(world, name):
@@ -65,20 +86,13 @@ def namespace_read(world: World, name: str, found: Namespace | None, now: float)
 
 
 def pods_read(
-    world: World, name: str, found: tuple[Pod, ...] | None, raws: tuple[bytes, ...], asked_at: float, now: float
+    world: World, name: str, found: tuple[Pod, ...], raws: tuple[bytes, ...], asked_at: float, now: float
 ) -> None:
-    """Take all pods of a namespace that is being deleted; None: they could not be read."""
+    """Take all pods of a namespace that is being deleted."""
     entry = world.condemned.get(name)
-    if entry is None:
+    if entry is None or entry.sure_at is None or asked_at < entry.sure_at + SETTLE_SECONDS:
         return
-    entry.asked = False
-    if found is None or entry.sure_at is None or asked_at < entry.sure_at + SETTLE_SECONDS:
-        return
-    try:
-        _take(world, name, entry, list(zip(found, raws, strict=True)), now)
-    except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and this look does not count)
-        containment.object_failed(world, ObjectRef(NAMESPACE, ObjectKey("", name)), error, now)
-        return
+    _take(world, name, entry, list(zip(found, raws, strict=True)), now)
     entry.shown_at = asked_at
     if name not in world.listed:  # of its Jobs nobody can be asked any more, and nothing of them runs unless it is here
         world.listed.add(name)
@@ -89,7 +103,7 @@ def pods_read(
 def _take(world: World, name: str, entry: Condemned, found: list[tuple[Pod, bytes]], now: float) -> None:
     """Take all pods that are there, as a watch would show them, and what is not among them."""
     for pod, raw in found:
-        if LABEL_ORIGIN in pod.metadata.labels or ownership.hides(world.kinds, pod):
+        if LABEL_ORIGIN in pod.metadata.labels or ownership.may_hide(world.kinds, pod):
             observing.seen(world, POD, pod, raw, now)
     there = {pod.metadata.uid for pod, _ in found}
     for placement in _there(world, name):

@@ -6,10 +6,10 @@ placement counts as running; what is missing of it waits for a commit that bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from types import TracebackType
+from typing import Any
 
-from gatelift_agent.core.beginning import early
 from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import (
     SUPERSEDED,
@@ -20,15 +20,16 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.reporting import reports
-from gatelift_agent.core.seeing import doubts, observing, orphans
+from gatelift_agent.core.seeing import doubts, early, observing, orphans
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared.placed_mark import Mark
 from gatelift_kinds.shared.values import Maker
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import CONFIG_MAP, POD, ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.keys import LABEL_ORIGIN, PlacementKey
 
 ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
@@ -39,13 +40,14 @@ def rebuild(world: World, now: float) -> None:
     """Make placements of all that is there and not known yet. Called once after the lists are complete."""
     world.nodes.began(now)
     world.unheard = True
-    for placement in world.keeper.recorded():
-        with _Apart(world, placement.key, now):
-            _from_record(world, placement)
+    for name, text in world.keeper.recorded():
+        with _Apart(world, _record(name), now):
+            _from_record(world, text)
     for key, found in _own_by_key(world, now).items():
-        world.epochs.use(key)
-        if key not in world.placements:
-            _from_objects(world, key, found, now)
+        with _Apart(world, found[0].ref, now):
+            world.epochs.use(key)
+            if key not in world.placements:
+                _from_held(world, key, sorted(found, key=_most_likely), now)
     with _Apart(world, ALL_PODS, now):
         _from_pods(world, now)
     for placement in world.placements.values():
@@ -53,6 +55,11 @@ def rebuild(world: World, now: float) -> None:
             doubts.miss(world, placement)
     _keep_on(world, now)
     _hear_early(world, now)
+
+
+def _record(name: str) -> ObjectRef:
+    """Return what stands for a record that could not be read."""
+    return ObjectRef(CONFIG_MAP, ObjectKey("", name))
 
 
 def _keep_on(world: World, now: float) -> None:
@@ -86,12 +93,27 @@ def _hear_early(world: World, now: float) -> None:
             observing.gone(world, resource, obj, now)
 
 
-def read_again(world: World, ref: ObjectRef, now: float) -> None:
-    """Take that something that could not be rebuilt has changed, or is gone."""
-    if ref in world.unread:
-        del world.unread[ref]
-        take_namespace(world, ref.key.namespace, now)
-        doubts.settle(world, now)
+def read_again(world: World, now: float) -> None:
+    """Read again what could not be rebuilt and has rested, or has changed; what raises again rests for longer."""
+    if not world.unread or not world.ready:
+        return
+    due = {what for what, again_at in world.unread.items() if again_at <= now}
+    if not due:
+        return
+    for what in due:
+        del world.unread[what]
+    for name, text in world.keeper.recorded():
+        if _record(name) in due:
+            with _Apart(world, _record(name), now):
+                _from_record(world, text)
+    with _Apart(world, ALL_PODS, now):
+        _take(world, now, again=due)
+    for key in [key for key in world.placements if key in due]:
+        with _Apart(world, key, now):
+            doubts.miss(world, world.placements[key])
+    for what in due - world.unread.keys():
+        world.contained.well(containment.rebuilding(what))
+    doubts.settle(world, now)
 
 
 def take_namespace(world: World, namespace: str, now: float) -> None:
@@ -100,23 +122,36 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
     Their manager may believe them gone: no earlier inventory could list them. What carries an epoch that this process
     has used is no news (`observing.stray`).
     """
-    if world.local or not world.ready or not world.standing.origin:
+    if world.local:
         return  # at the start all namespaces are taken together
+    with _Apart(world, ALL_PODS, now):
+        _take(world, now, namespace)
+
+
+def _take(world: World, now: float, namespace: str = "", again: Container[object] = ()) -> None:
+    """Make placements of what a namespace has ("": all have); of what is taken `again`, whatever its epoch."""
+    if not world.ready or not world.standing.origin:
+        return
     known = set(world.placements)
     for key, found in _own_by_key(world, now, namespace).items():
-        if key not in known and not world.epochs.is_used(key):
-            world.epochs.use(key)
-            _from_objects(world, key, found, now)
-    _from_pods(world, now, namespace)
+        is_again = any(held.ref in again for held in found)
+        with _Apart(world, found[0].ref, now):
+            if key in known and is_again:
+                _complete(world, world.placements[key], found)
+            elif key not in known and (is_again or not (world.local or world.epochs.is_used(key))):
+                world.epochs.use(key)
+                _from_held(world, key, sorted(found, key=_most_likely), now)
+    _from_pods(world, now, namespace, again)
     for key, placement in tuple(world.placements.items()):
         if key in known:
             continue
         with _Apart(world, key, now):
             doubts.miss(world, placement)
     _keep_on(world, now)
-    for key, placement in world.placements.items():
+    for key, placement in tuple(world.placements.items()):
         if key not in known and world.standing.open:
-            reports.everything(world, placement)
+            with _Apart(world, key, now):
+                reports.everything(world, placement)
     _hear_early(world, now)
 
 
@@ -129,28 +164,39 @@ def take_late(world: World, now: float) -> None:
         return
     for key, found in _own_by_key(world, now).items():
         if key not in world.placements and not world.epochs.is_used(key):
-            world.epochs.use(key)
-            _from_objects(world, key, found, now)
+            with _Apart(world, found[0].ref, now):
+                world.epochs.use(key)
+                _from_held(world, key, sorted(found, key=_most_likely), now)
 
 
-def _from_pods(world: World, now: float, namespace: str = "") -> None:
-    """Make placements of pods whose Jobs are not known; with a namespace, of those of unused epochs in it."""
+def _from_pods(world: World, now: float, namespace: str | None = None, again: Container[object] = ()) -> None:
+    """Make placements of pods whose Jobs are not known; with a namespace ("": all), of those of unused epochs in it."""
 
     def is_news(key: PlacementKey, pod: Pod) -> bool:
         if key in world.placements:
             return False
-        return not namespace or (pod.metadata.namespace == namespace and not world.epochs.is_used(key))
+        if namespace is None or ALL_PODS in again or ref_of(POD, pod.metadata) in again:
+            return True
+        return namespace in {"", pod.metadata.namespace} and not (world.local or world.epochs.is_used(key))
 
-    orphans.gather(world)
-    for mark, pod in orphans.marked(world):
+    _gather(world, now)
+    for pod in orphans.all_pods(world):
         with _Apart(world, ref_of(POD, pod.metadata), now):
-            if is_news(mark.key, pod):
+            mark = orphans.mark_of(world, pod)
+            if mark is not None and is_news(mark.key, pod):
                 _from_marked(world, mark, pod)
+                _gather(world, now)
     for pod in world.objects.all_children():
         with _Apart(world, ref_of(POD, pod.metadata), now):
             key, maker = ownership.key_of(pod.metadata), world.kinds.maker_of(pod.metadata)
             if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(world.kinds, pod):
                 _from_child(world, key, pod, maker)
+
+
+def _gather(world: World, now: float) -> None:
+    for pod in orphans.all_pods(world):
+        with _Apart(world, ref_of(POD, pod.metadata), now):
+            orphans.gather_one(world, pod)
 
 
 def _own_by_key(world: World, now: float, namespace: str = "") -> dict[PlacementKey, list[Held]]:
@@ -187,8 +233,9 @@ def change_origin(world: World, origin: str, now: float) -> None:
     rebuild(world, now)
 
 
-def _from_record(world: World, placement: Placement) -> None:
-    if placement.key in world.placements:
+def _from_record(world: World, text: str) -> None:
+    placement = world.keeper.read_record(text)
+    if placement is None or placement.key in world.placements:
         return
     world.epochs.use(placement.key)
     for tracked in placement.objects.values():
@@ -198,10 +245,24 @@ def _from_record(world: World, placement: Placement) -> None:
     world.add(placement)
 
 
-def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: float) -> None:
-    objects = list(found)
-    with _Apart(world, objects[0].ref, now):
-        _from_held(world, key, sorted(objects, key=_most_likely), now)
+def _complete(world: World, placement: Placement, found: Iterable[Held]) -> None:
+    """Know the objects of a placement that were read later than others of it."""
+    for held in found:
+        tracked = placement.objects.get(held.ref.key.name)
+        if tracked is None and len(placement.objects) < placement.objects_wanted:
+            world.track(placement, _tracked(world.kind(placement), held))
+            world.look(placement.key)
+
+
+def _tracked(kind: Kind[Any], held: Held) -> Tracked:
+    return Tracked(
+        ref=held.ref,
+        pod_set=ownership.pod_set(held.object.metadata),
+        uid=held.object.metadata.uid,
+        object=held.object,
+        raw=held.raw,
+        lift_asked=kind.lifted(held.object),
+    )
 
 
 def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float) -> None:
@@ -221,14 +282,7 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
     )
     placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
     for held in same:
-        placement.objects[held.ref.key.name] = Tracked(
-            ref=held.ref,
-            pod_set=ownership.pod_set(held.object.metadata),
-            uid=held.object.metadata.uid,
-            object=held.object,
-            raw=held.raw,
-            lift_asked=kind.lifted(held.object),
-        )
+        placement.objects[held.ref.key.name] = _tracked(kind, held)
     try:
         set_state(world, placement)
     except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
@@ -274,10 +328,11 @@ def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
     known = named is not None and named.name == mark.job and not mark.job_uid
     unnamed = Maker(mark.job, mark.job_uid or str(mark.key), _resource(world, named))
     maker = named if named is not None and known else unnamed
-    if _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid):
+    if _is_unread(world, pod, maker) or (
+        _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid)
+    ):
         return
     _end_children(world, mark.key, pod, maker)
-    orphans.gather(world)
 
 
 def _resource(world: World, named: Maker | None) -> Resource:
@@ -287,8 +342,16 @@ def _resource(world: World, named: Maker | None) -> Resource:
 
 def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
     """Make a placement of a pod whose Job is gone."""
+    if _is_unread(world, pod, maker):
+        return
     if not _is_served(world, pod, maker) and pod.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
         _end_children(world, key, pod, maker)
+
+
+def _is_unread(world: World, pod: Pod, maker: Maker) -> bool:
+    """Say whether a pod's Job is there and could not be taken or read: once it was, the pod is found to be its."""
+    ref = ObjectRef(maker.resource, ObjectKey(pod.metadata.namespace, maker.name))
+    return ref in world.unread or world.untaken.has(ref)
 
 
 def _is_served(world: World, pod: Pod, maker: Maker) -> bool:

@@ -177,7 +177,7 @@ def _look_behind(world: World, placement: Placement) -> None:
 
 def _remove(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
     """Remove one object; True when nothing of ours is left to do."""
-    if tracked.missing:  # perhaps only its label was taken off: then it, its name and our finalizer would stay
+    if tracked.missing or tracked.unproven:  # perhaps only its label was taken off: it and our finalizer would stay
         draining.find_out(world, placement, tracked, now)
         return False
     if tracked.object is None or (tracked.removed and not tracked.asked):

@@ -15,7 +15,7 @@ from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.seeing import doubts, hidden, orphans
-from gatelift_agent.core.state import condemned
+from gatelift_agent.core.state import condemned, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WritePurpose
 from gatelift_agent.core.watched import ownership
@@ -53,7 +53,10 @@ def drain(world: World, placement: Placement, now: float) -> None:
         still = (not tracked.asked if ended_there else _stop(world, placement, tracked, now)) and still
     doubted = doubts.any_may_run(world, placement, now)
     left = orphans.left_run(world, placement, now) if still else True
-    if not (left or doubted) and _no_pod_unseen(world, placement, now):
+    unknown = unknowns.may_be_of(world, placement.key)
+    if unknown:
+        world.wakes.ask(placement.key, now + UNREAD_SECONDS)
+    if not (left or doubted or unknown) and _no_pod_unseen(world, placement, now):
         placement.ended_at = now
         leftovers.name_in_end(world, placement)
         placement.move(Move.STILL)
@@ -117,15 +120,22 @@ def _counted_all(world: World, placement: Placement) -> bool:
 
 def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:
     """Take the answer to the list of a Job's pods; None: it could not be read."""
-    placement.pods_asked = False
+    pods_unread(placement, now)
     jobs = {tracked.uid for tracked in placement.objects.values()}
     placement.pods_clear = found is not None and not any(
         pods.holds_resources(pod) for pod in found if _made_by(world, pod, jobs)
     )
-    placement.pods_read_at = now + (UNREAD_SECONDS if found is None else PODS_AGAIN_SECONDS)
-    if found is None and not world.local:
+    if found is not None:
+        placement.pods_read_at = now + PODS_AGAIN_SECONDS
+    elif not world.local:
         world.ask_namespace(placement, now)
     world.look(placement.key)
+
+
+def pods_unread(placement: Placement, now: float) -> None:
+    """Take that it is not known which pods of a Job there are."""
+    placement.pods_asked = placement.pods_clear = False
+    placement.pods_read_at = now + UNREAD_SECONDS
 
 
 def _made_by(world: World, pod: Pod, jobs: set[str]) -> bool:

@@ -23,7 +23,7 @@ def is_wanted(world: World, placement: Placement, now: float) -> bool:
     if world.local or placement.gives_way or not (own_end or placement.over_before):
         return False
     there = [tracked for tracked in placement.objects.values() if tracked.object is not None]
-    if not there or len(there) > world.settings.keep.objects_max:
+    if not there or _size(world, placement) > world.settings.keep.objects_max:
         return False
     return now < _until(world, placement, now) and stays(placement) and is_quiet(world, placement)
 
@@ -40,11 +40,16 @@ def begin(world: World, placement: Placement, now: float) -> None:
     world.failures.forget(placement)
     world.kept[placement.key] = None
     world.look(placement.key)
-    count = sum(len(world.placements[key].objects) for key in world.kept)
+    count = sum(_size(world, world.placements[key]) for key in world.kept)
     while count > world.settings.keep.objects_max:
         oldest = world.placements[next(iter(world.kept))]
-        count -= len(oldest.objects)
+        count -= _size(world, oldest)
         let_go(world, oldest)
+
+
+def _size(world: World, placement: Placement) -> int:
+    """Return how many objects it leaves, with the pods of its Jobs."""
+    return len(placement.objects) + len(world.children(placement))
 
 
 def let_go(world: World, placement: Placement) -> None:

@@ -178,15 +178,14 @@ class Keeper:
             shard.wanted[name] = None
         return False
 
-    def recorded(self) -> tuple[Placement, ...]:
-        """Return the placements of all records, as read at the start."""
-        found = [
-            records.decode(self._kinds, text)
-            for name, shard in self._shards.items()
-            if name != STATE_NAME
-            for text in shard.held.values()
-        ]
-        return tuple(placement for placement in found if placement is not None)
+    def recorded(self) -> list[tuple[str, str]]:
+        """Return all records, as read at the start, each with its name."""
+        shards = (shard for name, shard in self._shards.items() if name != STATE_NAME)
+        return [record for shard in shards for record in shard.held.items()]
+
+    def read_record(self, text: str) -> Placement | None:
+        """Return the placement of a record, None where a person has edited it into something else."""
+        return records.decode(self._kinds, text)
 
     # --- the ConfigMaps -----------------------------------------------------------------------------------------
 

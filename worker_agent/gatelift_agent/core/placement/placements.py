@@ -202,6 +202,8 @@ class Tracked:
     last_object: KubeObject | None = None
     asked: int = 0
     attempts: int = 0
+    untaken_answers: int = 0
+    """Answers in a row that raised an exception (`answers`)."""
     retry_at: float = 0.0
     carried_out: tuple[Hashable, ...] = ()
     """The write that succeeded last (purpose and form). The same one, due again at once, had no effect: before
@@ -213,7 +215,8 @@ class Tracked:
     missing: bool = False
     """The watch says that it is gone and we did not remove it: perhaps only its labels were taken away."""
     unproven: bool = False
-    """Its namespace went: what is known of it is not believed until an answer that was asked for since."""
+    """Its namespace went, or an answer about it could not be taken: what is known of it is not believed until an answer
+    that was asked for since."""
     unproven_since: float = 0.0
     vanished: bool = False
     """It was there and is not any more, and we did not remove it."""

@@ -13,6 +13,7 @@ from typing import Any
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
     STARTING,
+    SUPERSEDED,
     EndingKind,
     Placement,
     PlacementEnding,
@@ -106,6 +107,9 @@ def everything(world: World, placement: Placement) -> None:
         final = final_message(placement)
         if final is not None:
             world.say(final)
+    elif placement.state is PlacementState.KEPT and placement.over_before:
+        # The process before this one may have died with the word that the user's object is gone: it is said again.
+        world.say(Stopped(key=placement.key, reason=SUPERSEDED))
     world.look(placement.key)
 
 

@@ -15,8 +15,9 @@ from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import pods
-from gatelift_kube.objects.core import PodSpec
+from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_wire.values.limits import GRACE_SECONDS
+from gatelift_wire.values.moments import soonest
 
 _UNWATCHED = "unwatched "
 """No UID begins so."""
@@ -128,6 +129,16 @@ def _noted_here(world: World, placement: Placement) -> int:
     return sum(pod.metadata.uid in noted and not pods.over(pod) for pod in world.children(placement)) if noted else 0
 
 
+def unseen(world: World, pod: Pod, now: float) -> None:
+    """Doubt a pod that may be of a placement, could not be taken while it was there, and is gone."""
+    if pods.holds_resources(pod):
+        asked = pod.metadata.deletion_grace_period_seconds or pod.spec.termination_grace_period_seconds
+        grace = GRACE_SECONDS if asked is None else float(asked)
+        world.nodes.vanished(pod.metadata.uid, pod.spec.node_name, grace, now)
+        world.untaken.doubted.add(pod.metadata.uid)
+        world.unheard = True
+
+
 def look_again(world: World, now: float) -> None:
     """Take that a node was heard of, or is gone: look at what waits for that."""
     settle(world, now)
@@ -142,7 +153,8 @@ def settle(world: World, now: float) -> None:
     """End the doubt about placements of which nothing was found, once it can be; the manager is told."""
     if not world.ready or not world.unheard or world.unlisted or world.unread:
         return
-    if not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
+    world.untaken.doubted = {uid for uid in world.untaken.doubted if world.nodes.may_run(uid, now)}
+    if not world.untaken.doubted and not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
         world.unheard, world.capacity_changed = False, True
 
 
@@ -170,4 +182,5 @@ def settles_at(world: World) -> float | None:
     """Return when that doubt ends by time alone; None: news of a node ends it, or it is over."""
     if not world.unheard or not world.ready or world.unlisted or world.unread:
         return None
-    return world.nodes.over_at(world.nodes.before(GRACE_SECONDS))
+    ends = [world.nodes.over_at(name) for name in (world.nodes.before(GRACE_SECONDS), *world.untaken.doubted)]
+    return soonest(*ends)

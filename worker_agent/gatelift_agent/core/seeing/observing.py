@@ -18,6 +18,8 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.seeing import foreign
+from gatelift_agent.core.state import containment
+from gatelift_agent.core.state.untaken import Subject, may_name
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held, ref_of
@@ -35,7 +37,10 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     """Take a version of a Pod or Job."""
     meta = obj.metadata
     foreign.note(world, obj)
-    if world.was_cleared(meta.uid) or not world.objects.seen(resource, obj, raw):
+    if world.was_cleared(meta.uid):
+        return
+    is_news = world.objects.seen(resource, obj, raw)
+    if not is_news and not world.untaken.holds(resource, meta):
         return
     maker = world.objects.maker(obj)
     if maker is not None:
@@ -94,31 +99,36 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
                 placement.hidden.setdefault(meta.uid, Hidden(pod=known))
             world.look(placement.key)
         return
-    if not world.objects.gone(resource, obj):
+    held = world.objects.get(ref_of(resource, meta))
+    if held is None or held.object.metadata.uid != meta.uid:
         return
-    for placement in world.placements_at(ref_of(resource, meta)):
+    for placement in world.placements_at(held.ref):
         world.look(placement.key)
         _gone_from(world, placement.objects[meta.name], obj, now)
+    world.objects.gone(resource, obj)  # behind all that may raise an exception: taken again, it is news again
 
 
 def child_gone(world: World, pod: Pod, now: float) -> None:
     """Take that a pod of a Job is not there; its containers may run on all the same (P10)."""
-    maker = world.objects.maker(pod)
-    was_there = world.objects.gone(POD, pod)
+    maker, uid = world.objects.maker(pod), pod.metadata.uid
     if maker is None:
+        world.objects.gone(POD, pod)
         return
-    uid = pod.metadata.uid
-    for placement in world.placements_of(maker, pod.metadata.namespace):
+    placements = world.placements_of(maker, pod.metadata.namespace)
+    is_news = world.objects.knows_child(uid) and bool(placements)
+    if is_news:
+        _doubt(world, pod, now)
+    is_lost, is_over = is_news and world.nodes.may_run(uid, now), pods.over(pod)
+    is_counted = ownership.controlled_by(pod.metadata, maker.uid)  # else its Job has not counted it
+    # What may raise an exception is behind us: taken again, all of it is news again, and nothing is counted twice.
+    world.objects.gone(POD, pod)
+    for placement in placements:
         # Also of one that is known to be gone: a late word of the watch may have made it hidden since (HD-204).
         placement.hidden.pop(uid, None)
-        if not was_there:
-            world.look(placement.key)
-            continue
-        _doubt(world, pod, now)
-        if world.nodes.may_run(uid, now):
+        if is_lost:
             placement.lost_children[uid] = pod
-        if ownership.controlled_by(pod.metadata, maker.uid):  # else its Job has not counted it
-            placement.children_gone += pods.over(pod) or uid in placement.lost_children
+        if is_news and is_counted:
+            placement.children_gone += is_over or is_lost
         world.look(placement.key)
 
 
@@ -191,31 +201,35 @@ def _is_outlived(meta: ObjectMeta, namespace: Namespace | None) -> bool:
 
 def gone_for_sure(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     """Take an answer of the API server that the object is not there."""
-    world.objects.gone(tracked.ref.resource, obj)
     vanish(world, tracked, obj, now)
+    world.objects.gone(tracked.ref.resource, obj)
+    world.untaken.drop(Subject(tracked.ref, obj.metadata.uid))
 
 
 def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     """Its object is gone; unless we removed it, its containers may still run."""
+    if not tracked.removed:
+        kind = world.kinds.of(tracked.ref.resource, obj)
+        if isinstance(obj, Pod) and (tracked.lift_asked or kind is None or kind.lifted(obj)):
+            _doubt(world, obj, now)  # first: without its doubt it would count as stopped
+        tracked.vanished = True
     tracked.object, tracked.missing, tracked.unproven = None, False, False
-    if tracked.removed:
-        return
-    tracked.vanished = True
-    kind = world.kinds.of(tracked.ref.resource, obj)
-    if isinstance(obj, Pod) and (tracked.lift_asked or kind is None or kind.lifted(obj)):
-        _doubt(world, obj, now)
 
 
-def strays_of(world: World, key: PlacementKey, *, ending: PlacementEnding | None = None) -> None:
+def strays_of(world: World, key: PlacementKey, now: float, *, ending: PlacementEnding | None = None) -> None:
     """Stop what is here of a placement that the manager ends and this agent does not know (HD-215).
 
     The create of a process before this one may have landed after this one has listed. With `ending` it is told as any
     end; without, it is forgotten already.
     """
     for held in world.objects.own():
-        found = ownership.placed_as(world.kinds, held.object)
-        if found is not None and found[1] == key:
-            stray(world, held, ending=ending)
+        try:
+            found = ownership.placed_as(world.kinds, held.object)
+            if found is not None and found[1] == key:
+                stray(world, held, ending=ending)
+        except Exception as error:  # noqa: BLE001 (containment: one object keeps no other from being stopped)
+            if may_name(held.object, key):
+                containment.not_rebuilt(world, held.ref, error, now)
 
 
 def stray(world: World, held: Held, *, ending: PlacementEnding | None = None) -> None:
@@ -232,6 +246,8 @@ def stray(world: World, held: Held, *, ending: PlacementEnding | None = None) ->
     origin, key = found
     if key in world.placements or origin != world.standing.origin or not world.epochs.is_used(key):
         return
+    if ending is None and held.ref in world.unread:
+        return  # its epoch was used up by a rebuild that could not read it: it is no stray, and is read again
     tracked = Tracked(ref=held.ref, pod_set=ownership.pod_set(meta), uid=meta.uid, object=held.object, raw=held.raw)
     placement = Placement(
         key=key,

@@ -7,7 +7,7 @@ Job's controller makes in their place: so they hold the placement until they hav
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Hidden, Placement, Tracked
@@ -34,21 +34,28 @@ TAKEN_OFF = "PodTakenOffJob"
 """Reason of the event on a Job."""
 
 
-def marked(world: World) -> Iterator[tuple[Mark, Pod]]:
-    """Yield the pods that carry a mark of the origin that is served, with the first such mark."""
+def all_pods(world: World) -> tuple[Pod, ...]:
+    """Return all pods that are known."""
     own = (held.object for held in world.objects.own() if isinstance(held.object, Pod))
-    for pod in (*own, *world.objects.all_children()):
-        found = next((mark for mark in ownership.marks(world.kinds, pod) if mark.origin == world.standing.origin), None)
-        if found is not None:
-            yield found, pod
+    return (*own, *world.objects.all_children())
+
+
+def mark_of(world: World, pod: Pod) -> Mark | None:
+    """Return the first mark of the origin that is served, None where a pod has none."""
+    return next((mark for mark in ownership.marks(world.kinds, pod) if mark.origin == world.standing.origin), None)
 
 
 def gather(world: World) -> None:
     """Take the pods that were made for what is tracked, whatever they were taken for until that was known."""
-    for _, pod in marked(world):
-        maker = world.job_marked(pod)
-        if maker is not None:
-            take(world, pod, maker)
+    for pod in all_pods(world):
+        gather_one(world, pod)
+
+
+def gather_one(world: World, pod: Pod) -> None:
+    """Take a pod that was made for what is tracked, if it was."""
+    maker = world.job_marked(pod)
+    if maker is not None:
+        take(world, pod, maker)
 
 
 def take(world: World, pod: Pod, maker: Maker) -> None:

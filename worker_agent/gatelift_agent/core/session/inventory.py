@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
-from gatelift_agent.core.state import containment
+from gatelift_agent.core.state import containment, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
 from gatelift_wire.values.inventory import InventoryEntry
-from gatelift_wire.values.keys import ANNOTATION_GIVEN, objects_digest
+from gatelift_wire.values.keys import ANNOTATION_GIVEN, PlacementKey, objects_digest
 from gatelift_wire.values.rules import measure
 from gatelift_wire.values.violations import WireViolation
 
@@ -34,9 +34,20 @@ _UNLISTED = frozenset(
 
 
 def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:
-    """Return all placements, sorted by key."""
+    """Return all placements, sorted by key, and what may be of others."""
     listed = [each for each in world.placements.values() if each.state not in _UNLISTED]
-    return tuple(_sayable(world, placement, now) for placement in sorted(listed, key=lambda each: each.key))
+    entries = [_sayable(world, placement, now) for placement in listed]
+    return tuple(sorted([*entries, *_unread(world)], key=lambda each: each.key))
+
+
+def _unread(world: World) -> list[InventoryEntry]:
+    """Return what may run of placements that are not known, since it could not be read; else their stop never comes."""
+    found = {unknowns.key_of(world, obj): ref for ref, obj in unknowns.objects(world)}
+    return [
+        _careful(key, ref.key.namespace, ref.key.name, PlacementState.RUNNING)
+        for key, ref in found.items()
+        if key is not None and key not in world.placements
+    ]
 
 
 def _sayable(world: World, placement: Placement, now: float) -> InventoryEntry:
@@ -44,13 +55,21 @@ def _sayable(world: World, placement: Placement, now: float) -> InventoryEntry:
 
     An entry that cannot be said would keep all others from being said, and the cluster from every session.
     """
-    entry = _entry(world, placement, now)
     try:
+        entry = _entry(world, placement, now)
         measure(entry)
     except WireViolation as error:
         world.note("warning", f"said without its counts and its mark: {error}", placement)
         return replace(entry, counts=(), given="")
+    except Exception as error:  # noqa: BLE001 (containment: one placement keeps no inventory from being told)
+        containment.placement_failed(world, placement, error, now)
+        return _careful(placement.key, placement.namespace, placement.name, placement.state)
     return entry
+
+
+def _careful(key: PlacementKey, namespace: str, name: str, state: PlacementState) -> InventoryEntry:
+    """Return the entry of a placement that nothing can be said of but that it may run."""
+    return InventoryEntry(key=key, namespace=namespace, name=name, state=state.value, lifted=True)
 
 
 def _lifted(world: World, kind: Kind[Any], tracked: Tracked, now: float) -> bool:

@@ -88,16 +88,26 @@ class ManagerLink:
         try:
             self._carry_out(self._session.handle(_session_event(event), now), now)
         except Exception as error:  # noqa: BLE001 (containment: what one stream says ends no process)
-            if not isinstance(error, _SessionOver):
-                containment.session_failed(self._world, error, now)
-            over = self._session.abort(CloseReason.SHUTTING_DOWN, containment.NOT_TAKEN, now, resumable=False)
-            self._carry_out(over, now)
+            self._failed(error, now)
 
     def tick(self, now: float) -> None:
-        """Do what is due: dial, renew, acknowledge."""
+        """Do what is due: obey what had to wait, dial, renew, acknowledge."""
         if self._session is not None:
-            self._carry_out(self._session.tick(now), now)
-            self._answer_inventory(now)
+            try:
+                orders.answer_late_stops(self._world, now)
+                self._carry_out(self._session.tick(now), now)
+                self._answer_inventory(now)
+            except Exception as error:  # noqa: BLE001 (containment: what one session says ends no process)
+                self._failed(error, now)
+
+    def _failed(self, error: Exception, now: float) -> None:
+        """End the session in which an exception was raised; the next one begins with an inventory."""
+        if self._session is None:
+            return
+        if not isinstance(error, _SessionOver):
+            containment.session_failed(self._world, error, now)
+        over = self._session.abort(CloseReason.SHUTTING_DOWN, containment.NOT_TAKEN, now, resumable=False)
+        self._carry_out(over, now)
 
     def redial(self, now: float) -> None:
         """Dial now instead of later, if there is no stream."""
@@ -219,7 +229,7 @@ class ManagerLink:
             return
         request, self._asked = self._asked, None
         rebuilding.take_late(self._world, now)
-        entries, left = inventory.entries(self._world, now), foreign.known(self._world)
+        entries, left = inventory.entries(self._world, now), foreign.known(self._world, now)
         answer = self._session.answer_inventory(request, entries, now, left, unheard=self._world.unheard)
         self._carry_out(answer, now)
 

@@ -27,8 +27,8 @@ from gatelift_agent.core.placement.placements import (
 from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
-from gatelift_agent.core.session import late_lifts, naming
-from gatelift_agent.core.state import containment
+from gatelift_agent.core.session import late_lifts, late_stops, naming
+from gatelift_agent.core.state import containment, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.commands import InstallCertificate
@@ -66,9 +66,6 @@ NAME_SHOWN_MAX = 80
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """What the API server takes as a name of a Pod or Job; `..` would leave the collection in a URL."""
 
-LATE_STOPS_MAX = 10_000
-"""Stops that wait until all is listed in which what they name may run."""
-
 
 def obey(world: World, message: Message, now: float) -> None:
     """Take one message of the present session."""
@@ -85,9 +82,9 @@ def obey(world: World, message: Message, now: float) -> None:
         case Withdraw():
             _withdraw(world, message)
         case Stop():
-            _stop(world, message)
+            _stop(world, message, now)
         case Forget():
-            _forget(world, message)
+            _forget(world, message, now)
         case _:
             _obey_rarer(world, message)
 
@@ -165,6 +162,10 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
 
 def _commit(world: World, commit: Commit, now: float) -> None:
     placement = world.placements.get(commit.key)
+    if placement is None and unknowns.may_be_of(world, commit.key, all_of_it=True):
+        # It may run, which a refusal would deny. Once it was read it is told of, and asks for its confirmation.
+        world.note("warning", f"{commit.key}: not answered before all that may be of it could be read")
+        return
     if placement is not None and placement.state is PlacementState.KEPT:
         placement = None  # it is over, as one of which nothing is left
     if placement is not None and placement.state is not PlacementState.HELD:
@@ -325,18 +326,20 @@ def _confirm(world: World, key: PlacementKey) -> None:
 # --- the end -----------------------------------------------------------------------------------------------------
 
 
-def _stop(world: World, stop: Stop) -> None:
+def _stop(world: World, stop: Stop, now: float) -> None:
     placement = world.placements.get(stop.key)
     if placement is None and world.unlisted:
-        if len(world.late_stops) < LATE_STOPS_MAX:  # of all others the next inventory tells
-            world.late_stops[stop.key] = (world.standing.session, stop)  # it may run in what is not listed: R7
+        late_stops.keep(world, stop)
         return
     world.epochs.use(stop.key)  # also of what was never seen: an offer or commit behind it comes too late (R5)
     if placement is None:
         ending = PlacementEnding(kind=EndingKind.STOPPED, reason=stop.reason, message=cut(stop.message))
-        observing.strays_of(world, stop.key, ending=ending)
+        observing.strays_of(world, stop.key, now, ending=ending)
         if stop.key in world.placements:
             return  # it says so when nothing of it is left
+        if unknowns.may_be_of(world, stop.key, all_of_it=True):
+            late_stops.keep(world, stop)
+            return
     if placement is None or placement.state in {PlacementState.HELD, PlacementState.KEPT}:
         if placement is not None and placement.state is PlacementState.KEPT:
             kept.let_go(world, placement)
@@ -351,14 +354,10 @@ def _stop(world: World, stop: Stop) -> None:
         _end_for(world, placement, stop)
 
 
-def answer_late_stops(world: World) -> None:
-    """Obey stops of this session that came while not all was listed in which what they name may run."""
-    if not world.late_stops or world.unlisted:
-        return
-    stops, world.late_stops = world.late_stops, {}
-    for session, stop in stops.values():
-        if session == world.standing.session:
-            _stop(world, stop)
+def answer_late_stops(world: World, now: float) -> None:
+    """Obey stops of this session that came while what they name could be here without being known."""
+    for stop in late_stops.due(world, now):
+        _stop(world, stop, now)
 
 
 def _end_for(world: World, placement: Placement, stop: Stop) -> None:
@@ -394,12 +393,12 @@ def _say_final(world: World, placement: Placement, stopped: Stop | None = None) 
         world.say(Stopped(key=placement.key, reason=stopped.reason, message=cut(stopped.message)))
 
 
-def _forget(world: World, order: Forget) -> None:
+def _forget(world: World, order: Forget, now: float) -> None:
     key, placement = order.key, world.placements.get(order.key)
     if placement is None:
         world.epochs.use(key)
         if not order.gone:  # said of each that goes at home, and nearly always nothing of it is left
-            observing.strays_of(world, key)
+            observing.strays_of(world, key, now)
         return
     if placement.state is PlacementState.HELD:
         holds.let_go(world, placement)

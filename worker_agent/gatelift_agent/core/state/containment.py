@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gatelift_agent.core.admission.backend import Heard
 from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.state import unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_kube.deciding.contained import Failure
 from gatelift_kube.deciding.writes import EmitEvent
@@ -80,19 +81,32 @@ def release_again(world: World, now: float) -> None:
         world.wakes.ask(key, world.contained.rests_until(what, now))
 
 
-def object_failed(world: World, ref: ObjectRef, error: Exception, now: float) -> None:
-    """Take that an object that came in raised an exception: what was known of it before stands."""
-    _say(world, str(ref), world.contained.failed(ref, error, now), now)
+def object_failed(world: World, ref: ObjectRef, error: Exception, now: float) -> float:
+    """Take that an object that came in raised an exception, and return when to try again: what was known stands."""
+    failure = world.contained.failed(ref, error, now)
+    _say(world, str(ref), failure, now)
+    return failure.again_at
 
 
 def not_rebuilt(world: World, what: ObjectRef | PlacementKey, error: Exception, now: float) -> None:
-    """Take that an object or a record raised an exception as placements were rebuilt: no object stops a rebuild.
+    """Take that an object or a record raised an exception as placements were rebuilt: no object stops a rebuild."""
+    failure = world.contained.failed(rebuilding(what), error, now)
+    _say(world, rebuilding(what), failure, now)
+    not_read(world, what, failure.again_at)
 
-    It may run, and nobody here can say whose it is: until it is gone, or was read, what is not listed is not absent.
+
+def rebuilding(what: ObjectRef | PlacementKey) -> str:
+    """Return by which name it rests that something could not be rebuilt."""
+    return f"rebuilding: {what}"
+
+
+def not_read(world: World, what: ObjectRef | PlacementKey, again_at: float) -> None:
+    """Take that something may be of a placement, and nobody here can say of which.
+
+    It may run: until it was read, or is gone, what is not listed is not absent.
     """
-    world.unread[what] = None
-    world.unheard = True
-    _say(world, f"rebuilding: {what}", world.contained.failed(f"rebuilding {what}", error, now), now)
+    world.unread[what] = again_at
+    world.unheard = world.capacity_changed = True
 
 
 def message_failed(world: World, message: Message, error: Exception, now: float) -> bool:
@@ -109,6 +123,8 @@ def message_failed(world: World, message: Message, error: Exception, now: float)
             world.say(Bid(key=key, kind=BidKind.REFUSED, refusal=Refusal.INVALID, text=text))
         case Commit(key=key) if not world.has_accepted(key):
             placement = world.placements.get(key)
+            if placement is None and unknowns.may_be_of(world, key, all_of_it=True):
+                return False  # a refusal would say that nothing of it runs
             if placement is not None:
                 world.remove(placement)
             world.epochs.use(key)

@@ -16,6 +16,7 @@ from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state.condemned import Condemned
 from gatelift_agent.core.state.leadership import Leadership
+from gatelift_agent.core.state.untaken import Untaken
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
 from gatelift_agent.core.values.commands import AgentNote, Command, ReadNamespace, ReadPods
@@ -69,6 +70,15 @@ class ApiHealth:
     throttled: bool = False
 
 
+@dataclass(slots=True, kw_only=True)
+class LateStop:
+    """A stop that waits, of which session; `again_at`: when what it names is asked again to end."""
+
+    session: int
+    stop: Stop
+    again_at: float = 0.0
+
+
 class World:
     """All facts, by what they are about."""
 
@@ -85,10 +95,12 @@ class World:
         """Namespaces whose lists are complete; "" where all are watched at once."""
         self.unlisted: set[str] = set()
         """Namespaces that the manager has named, that are there and not listed yet."""
-        self.late_stops: dict[PlacementKey, tuple[int, Stop]] = {}
-        """Stops of what is not known here while something is `unlisted`, each with its session."""
-        self.unread: dict[ObjectRef | PlacementKey, None] = {}
-        """What raised an exception as placements were rebuilt: while there is any, absence proves nothing."""
+        self.late_stops: dict[PlacementKey, LateStop] = {}
+        """Stops of what is not known here while something is `unlisted`, or may be it and could not be read."""
+        self.unread: dict[ObjectRef | PlacementKey, float] = {}
+        """What raised an exception and may be of a placement that is not known, and when it is read again (never by
+        time: when it was taken). While there is any, absence proves nothing."""
+        self.untaken = Untaken()
         self.early: dict[str, tuple[Resource, KubeObject]] = {}
         """What watches called gone before placements were made of what is there, by UID (`early`)."""
         self.namespaces: dict[str, Namespace] = {}
@@ -96,8 +108,7 @@ class World:
         """Of these, those that are being deleted."""
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked, settings.registry.maker_of)
-        self.nodes, self.failures, self.epochs = Nodes(), Failures(), EpochMemory()
-        self.templates = Templates()
+        self.nodes, self.failures, self.epochs, self.templates = Nodes(), Failures(), EpochMemory(), Templates()
         self.admission = Desk(
             backend(settings, lambda: self.standing.origin),
             settings.registry,
@@ -161,14 +172,14 @@ class World:
     def remove(self, placement: Placement) -> None:
         """Know a placement no more; its epoch stays used (R5)."""
         key = placement.key
-        self.placements.pop(key, None)
+        self.give_room_back(placement)
+        self.failures.forget(placement)
+        for tracked in tuple(placement.objects.values()):
+            self._forget_place(tracked, key)
+        self.placements.pop(key, None)  # behind all that may raise an exception: then it is removed another time
         self._by_uid.get(key.uid, {}).pop(key, None)
         if not self._by_uid.get(key.uid):
             self._by_uid.pop(key.uid, None)
-        for tracked in tuple(placement.objects.values()):
-            self._forget_place(tracked, key)
-        self.give_room_back(placement)
-        self.failures.forget(placement)
         self.kept.pop(key, None)
         self.wakes.drop(key)
         self._dirty.pop(key, None)

@@ -150,6 +150,8 @@ class AgentTicked:
     """The deadline that `next_deadline()` named has passed."""
 
 
+ReadAnswer = PodsRead | PodsNotRead | NamespaceRead | NamespaceNotRead
+
 Event = (
     ApiEvent
     | AgentLeadershipGained

@@ -99,6 +99,10 @@ class Nodes:
             known.said_at = now
         known.out_of_service, known.heartbeat = away, heartbeat
 
+    def exists(self, name: str, now: float) -> None:
+        """Take that there is a node of which nothing else could be read: it was not heard of."""
+        self._known.setdefault(name, _Known(out_of_service=False, heartbeat="", said_at=now))
+
     def gone(self, name: str) -> None:
         """Take a node's removal."""
         self._known.pop(name, None)

@@ -125,6 +125,11 @@ class Objects:
         """Return the pods that a Job made."""
         return tuple(self._children.get(job_uid, {}).values())
 
+    def knows_child(self, uid: str) -> bool:
+        """Say whether a pod is known as one that a Job made."""
+        maker = self._makers.get(uid)
+        return maker is not None and uid in self._children.get(maker.uid, {})
+
     def all_children(self) -> tuple[Pod, ...]:
         """Return the pods of all Jobs."""
         return tuple(pod for children in self._children.values() for pod in children.values())

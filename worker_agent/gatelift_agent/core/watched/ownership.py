@@ -69,6 +69,15 @@ def placed_as(kinds: Registry, obj: KubeObject) -> tuple[str, PlacementKey] | No
     return (origin, key) if origin and key is not None else None
 
 
+def every_name(kinds: Registry, obj: KubeObject) -> set[tuple[str, PlacementKey]]:
+    """Return all origins and placements that an object names, by whatever of it: it may be of any of them."""
+    found = {(mark.origin, mark.key) for mark in marks(kinds, obj)} | _own_marks(obj, kinds.specs(obj))
+    labelled, placed = key_of(obj.metadata), placed_as(kinds, obj)
+    if labelled is not None:
+        found.add((obj.metadata.labels.get(LABEL_ORIGIN, ""), labelled))
+    return found | {placed} if placed is not None else found
+
+
 def _own_marks(obj: KubeObject, specs: Iterable[PodSpec]) -> set[tuple[str, PlacementKey]]:
     """Return the runs for which an object says by its marks that it was placed, or let go, itself."""
     meta = obj.metadata
@@ -94,6 +103,14 @@ def hides(kinds: Registry, obj: KubeObject) -> bool:
     if LABEL_ORIGIN in meta.labels:
         return False
     return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(kinds, obj))
+
+
+def may_hide(kinds: Registry, obj: KubeObject) -> bool:
+    """Say whether an object may be one that `hides`: whoever takes it finds out, and sets aside what raises."""
+    try:
+        return hides(kinds, obj)
+    except Exception:  # noqa: BLE001 (containment: one object keeps no other from being found)
+        return True
 
 
 def hides_at_home(obj: KubeObject) -> bool:

@@ -8,6 +8,7 @@ placement that is made of it asks then. The list of what no watch shows ends bef
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from gatelift_agent.core.seeing import observing
@@ -32,7 +33,7 @@ def seen(world: World, obj: KubeObject) -> None:
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     """Take the word of a watch, now or once it can be told whom it concerns."""
-    if not _is_early(world, obj):
+    if not is_early(world, obj):
         observing.gone(world, resource, obj, now)
     elif len(world.early) < EARLY_MAX or obj.metadata.uid in world.early:
         world.early[obj.metadata.uid] = (resource, obj)
@@ -40,7 +41,7 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
         if TOO_MANY not in world.unread:
             text = f"more than {EARLY_MAX} objects went before it was known whose: absence proves nothing"
             world.note("warning", text)
-        world.unread[TOO_MANY] = None
+        world.unread[TOO_MANY] = math.inf
         world.unheard = True
         observing.gone(world, resource, obj, now)
 
@@ -48,7 +49,7 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
 def due(world: World) -> Iterator[tuple[Resource, KubeObject]]:
     """Yield, and keep no longer, the words about what placements were made of by now."""
     for uid, (resource, obj) in tuple(world.early.items()):
-        if not _is_early(world, obj):
+        if not is_early(world, obj):
             del world.early[uid]
             yield resource, obj
 
@@ -60,7 +61,8 @@ def forget_namespace(world: World, namespace: str) -> None:
             del world.early[uid]
 
 
-def _is_early(world: World, obj: KubeObject) -> bool:
+def is_early(world: World, obj: KubeObject) -> bool:
+    """Say whether it cannot be told yet whose an object is."""
     if not (world.ready and world.standing.origin):
         return True
     return not (world.local or obj.metadata.namespace in world.listed)
