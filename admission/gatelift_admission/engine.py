@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.feed import faults, ghosts, intake, places, structure
 from gatelift_admission.rounds import patient
 from gatelift_admission.rounds.cycle import Cycle
@@ -172,7 +173,7 @@ class Engine:
         state, before = self.state, None
         entry: Entry | None = state.entries.get(workload.metadata.uid)
         try:
-            before = faults.Before(entry) if entry is not None else None
+            before = faults.ChargeBefore(entry) if entry is not None else None
             intake.workload_changed(state, workload, now)
         except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else's from being charged)
             faults.not_taken(state, workload, before, error)
@@ -191,7 +192,7 @@ class Engine:
         """Undo a reservation that could not be written: its charge goes, and it stands where it stood."""
         entry = self.state.entries.get(uid)
         if entry is not None and entry.phase is Phase.ASSUMED:
-            with faults.Boundary(self.state, entry):
+            with faults.EntryBoundary(self.state, entry):
                 entry.phase = Phase.PENDING
                 if not (entry.runs and ghosts.goes_on(self.state, entry)):
                     entry.grant = NOTHING
@@ -206,9 +207,11 @@ class Engine:
         """
         entry = self.state.entries.get(uid)
         if entry is not None and entry.grant.pod_sets:
-            with faults.Boundary(self.state, entry):
+            try:
                 entry.held_counts = dict(counts)
                 self.state.settle(entry)
+            except Exception as error:  # noqa: BLE001 (containment, as in `faults.EntryBoundary`, for each one that ends)
+                faults.set_aside(self.state, entry, error)
 
     def release(self, uid: str, now: float = 0.0) -> None:
         """Charge nothing more for the present reservation, whatever the object says; twice is as good as once.
@@ -232,7 +235,7 @@ class Engine:
         entry = self.state.entries.get(uid)
         if entry is None:
             return
-        with faults.Boundary(self.state, entry):
+        with faults.EntryBoundary(self.state, entry):
             if runs:
                 ghosts.hold(self.state, entry, queue)
             else:
@@ -272,10 +275,10 @@ class Engine:
 
     def _set_blocked(self, uid: str, *, blocked: bool) -> None:
         entry = self.state.entries.get(uid)
-        if entry is not None and entry.blocked is not blocked:
-            entry.blocked = blocked
+        if entry is not None and entry.on_hold is not blocked:
+            entry.on_hold = blocked
             if blocked:
-                with faults.Boundary(self.state, entry):
+                with faults.EntryBoundary(self.state, entry):
                     places.unqueue(self.state, entry)
             self.state.review[uid] = entry
 
@@ -310,7 +313,7 @@ class Engine:
         for _ in range(min(len(state.review), budget * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
             try:
-                if not entry.faulty:
+                if entry.standing is not FAULTY:
                     places.place(state, entry)
                 stop = stop_of(state, entry)
             except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from being decided on)
@@ -329,16 +332,16 @@ class Engine:
     def set_aside(self, uid: str, error: Exception) -> None:
         """Keep a workload out whose decision could not be taken over, until `look_again` or until it changes."""
         entry = self.state.entries.get(uid)
-        if entry is not None and not entry.faulty:
+        if entry is not None and entry.standing is not FAULTY:
             faults.keep_out(self.state, entry, error)
 
     def look_again(self, uid: str) -> None:
         """Take a workload in anew that was set aside (`CycleResult.faults`), and let it have its turn again."""
         entry = self.state.entries.get(uid)
-        if entry is not None and entry.faulty:
+        if entry is not None and entry.standing is FAULTY:
             self.workload_changed(entry.workload, self.state.now)
             known = self.state.entries.get(uid)
-            if known is not None and known.runs and not known.faulty:
+            if known is not None and known.runs and known.standing is not FAULTY:
                 self.set_ghost(uid, runs=True)
 
     def next_deadline(self) -> float | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from gatelift_admission.entries.standings import AWAKE, QueueStanding
+from gatelift_admission.feed import places
 from gatelift_admission.preemption import classical
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.rounds.cycle import Cycle
@@ -73,6 +75,18 @@ def test_a_workload_in_no_place_is_seen() -> None:
     assert "b waits in 0 places, it is said to in 'q'" in broken(state)
 
 
+@pytest.mark.parametrize(
+    "standing", [QueueStanding.OUT, QueueStanding.LOST, QueueStanding.INADMISSIBLE, QueueStanding.BARRED]
+)
+def test_a_workload_that_stands_elsewhere_than_its_queue_has_it_is_seen(standing: QueueStanding) -> None:
+    state = played(steps=[]).fast.state
+    state.ensure()
+    places.place(state, state.entries["b"])
+    assert broken(state) == []
+    state.entries["b"].standing = standing
+    assert broken(state) == [f"b is in the order, and stands {standing.name}"]
+
+
 def test_a_workload_that_waits_and_holds_quota_is_seen() -> None:
     state = played().fast.state
     state.entries["a"].queue = "q"
@@ -137,5 +151,5 @@ def test_every_call_of_a_cycle_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _last(pending: PendingQueue) -> Any:
-    heads = [one.head() for one in pending.classes.values() if not one.parked]
+    heads = [one.head() for one in pending.classes.values() if one.standing in AWAKE]
     return max((one for one in heads if one is not None), key=lambda one: one.uid, default=None)

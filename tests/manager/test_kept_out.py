@@ -54,7 +54,7 @@ def test_hd_166_what_is_kept_out_of_its_queue_shows_why_and_no_second_of_waiting
     entry = world.machine.core.ledger.engine.state.entries[uid]
     for _ in range(20):
         world.advance(0.5)
-        assert entry.blocked
+        assert entry.on_hold
         assert entry.want is None, "the engine has nothing to say of what it does not look at"
         assert why(world)[0] == "EpochAhead"
 

@@ -1,8 +1,8 @@
-"""Who holds quota in each ClusterQueue, in the order in which preemption would look at them.
+"""The index of what holds quota in each ClusterQueue, in the order in which preemption looks at it.
 
-One sorted list per queue of those that run, one of those that are on their way out, and their usage per priority, so
-that most searches for victims end before they begin. Kept up to date by `note` after every charge; nothing is scanned
-or sorted when somebody needs room. Neighbours: `state` notes, `preemption` reads.
+One sorted list per queue of what runs, one of what is on its way out, and their usage per priority, so that most
+searches for victims end before they begin. Kept up to date by `note` after every charge; a search for room scans and
+sorts nothing. Neighbours: `state` notes, `preemption` reads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
 from gatelift_admission.entries.ordering import condition, queue_timestamp, unix_seconds
+from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.values.model import Cell, Usage
 
 VictimKey = tuple[int, float, str]
@@ -36,7 +37,7 @@ class Hold:
         """Read what an entry is charged now; of one that is set aside its object is not read."""
         self.queue = entry.charged_queue
         self.usage, self.cells = entry.charged, entry.grant.cells
-        if entry.faulty:
+        if entry.standing is FAULTY:
             self.key = (entry.workload.spec.priority or 0, 0.0, entry.uid)
             self.evicted, self.timestamp = entry.evicted, 0.0
             return
@@ -95,7 +96,7 @@ class Holders:
     holds: dict[str, Hold] = field(default_factory=dict)
 
     def of(self, queue: str) -> QueueHolders:
-        """Return who holds quota of `queue`; not to be changed."""
+        """Return what holds quota of `queue`; not to be changed."""
         return self.queues.get(queue, NOBODY)
 
     def recount(self, entries: Iterable[Entry]) -> None:
@@ -124,7 +125,7 @@ class Holders:
         return old is not None and (old.key[0] != new.key[0] or old.evicted is not new.evicted)
 
     def _move(self, old: Hold, new: Hold) -> None:
-        """Let somebody stand elsewhere in the order: only the time of its reservation is another one."""
+        """Move a holding within the order: only the time of its reservation is another one."""
         known = self.queues[old.queue]
         keys = known.leaving if old.evicted else known.running
         del keys[bisect_left(keys, old.key)]

@@ -1,4 +1,4 @@
-"""One Workload as the engine keeps it: how its object is read, how it is ordered, which checks it needs.
+"""One Workload as the engine keeps it: how its object is read, its place in an order, where it stands, its checks.
 
-Owns `Entry`, the record of one Workload, which the rooms above pass around.
+Owns `Entry`, the record of one Workload, which the rooms above pass around, and the table of where one may stand.
 """

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
+from gatelift_admission.entries.standings import QueueStanding, Stander
 from gatelift_admission.flavors.assigner import Cursor
 from gatelift_admission.values.model import PodSetDemand, Usage
 from gatelift_kube.objects.kueue import Workload
@@ -25,7 +26,7 @@ Shape = tuple[object, ...]
 SPARED_ROUNDS_MAX = 16
 """Rounds of which a loser spares the winners: more than it loses between two events of any load that was played."""
 ALL = 2**31
-"""Of those who are let in in a round: more than there are."""
+"""Of the entries that are admitted in a round: more than there are."""
 SEARCHES_MAX = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
@@ -45,7 +46,7 @@ RESERVING = (Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED)
 
 
 @dataclass(slots=True, eq=False, init=False)
-class Entry:
+class Entry(Stander):
     """A Workload in the engine. Only `state`, `pending`, `ledger` and `cycle` change it."""
 
     uid: str
@@ -64,7 +65,7 @@ class Entry:
     evicted: bool
     """Holds quota and is on its way out: its object says so, or a cycle has just decided it."""
     preempted: bool
-    """A cycle has decided so for somebody who waits: what it gives back is no event from outside."""
+    """A cycle has decided so for a waiting workload: what it gives back is no event from outside."""
     came_back: bool
     """It has stopped after a preemption and is not queued again yet: that is no event from outside either."""
     preempted_of: tuple[int, int] | None
@@ -80,12 +81,11 @@ class Entry:
     runs: bool
     """Something of it runs whether its object shows a reservation or not: where it shows none, it is a ghost."""
     runs_in: str
-    """In which ClusterQueue that is charged, as somebody remembers; "" for what its LocalQueue says."""
+    """In which ClusterQueue that is charged, as the caller remembers; "" for what its LocalQueue says."""
     ghost: bool
     """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
-    blocked: bool
-    faulty: bool
-    """It raised an exception as it was looked at, and is set aside (`faults`)."""
+    on_hold: bool
+    """The caller keeps it out of the queues, wherever it stands (`Engine.block`)."""
     backoff_until: float | None
     queue: str
     """The ClusterQueue in whose pending set this is, empty if in none."""
@@ -95,7 +95,7 @@ class Entry:
     cursor: Cursor
     cursor_of: tuple[int, int, int]
     """When the cursor was set: build of the tree, generation of the queue's holders, round of the tree."""
-    lost: bool
+    overtaken: bool
     """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
     reserves: bool
     """Somewhere in the search for flavors others only stood in its way: it may keep room for itself."""
@@ -122,14 +122,14 @@ class Entry:
     def __init__(self, uid: str, key: ObjectKey, workload: Workload, local_queue: ObjectKey) -> None:
         """Begin with what an object says, and nothing else known of it."""
         self.uid, self.key, self.workload, self.local_queue = uid, key, workload, local_queue
-        self.phase = Phase.PENDING
+        self.phase, self.standing = Phase.PENDING, QueueStanding.OUT
         self.priority = self.ticket = 0
         self.timestamp = self.reserved_at = 0.0
         self.pod_sets = self.shape = self.cursor = self.spares = ()
         self.obstacle = self.charged_queue = self.runs_in = self.queue = self.said_in = ""
         self.grant = NOTHING
         self.evicted = self.preempted = self.came_back = False
-        self.runs = self.ghost = self.blocked = self.faulty = self.lost = self.reserves = False
+        self.runs = self.ghost = self.on_hold = self.overtaken = self.reserves = False
         self.charged, self.cursors = {}, []
         self.charged_local = self.queued_local = self.counted = self.held_counts = self.backoff_until = None
         self.preempted_of = self.cursors_of = self.searched = self.restarted = None
@@ -138,7 +138,7 @@ class Entry:
 
     def search_anew(self) -> None:
         """Let the next search for flavors begin at the first."""
-        self.cursor, self.lost, self.reserves = (), False, False
+        self.cursor, self.overtaken, self.reserves = (), False, False
         self.cursors.clear()
 
     def spare(self, admitted: dict[str, int], number: int, outside: tuple[int, int]) -> None:

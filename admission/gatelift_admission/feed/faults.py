@@ -16,6 +16,7 @@ from gatelift_admission import texts
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase
+from gatelift_admission.entries.standings import QueueMove
 from gatelift_admission.feed.intake import is_older
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import QuantityError
@@ -24,7 +25,7 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
 
 
-class Before:
+class ChargeBefore:
     """What a workload was charged, and by what, before a version of its object came in."""
 
     __slots__ = ("_charge", "_life")
@@ -40,8 +41,8 @@ class Before:
         entry.charged, entry.charged_queue, entry.charged_local, entry.counted, entry.asked = self._charge
 
 
-class Boundary:
-    """Where an exception about one workload ends: `with Boundary(state, entry):`."""
+class EntryBoundary:
+    """Where an exception about one workload ends: `with EntryBoundary(state, entry):`."""
 
     __slots__ = ("_entry", "_state")
 
@@ -68,7 +69,7 @@ def set_aside(state: State, entry: Entry, error: Exception) -> None:
 
 def keep_out(state: State, entry: Entry, error: Exception) -> None:
     """Do the same where the caller knows of it."""
-    entry.faulty = True
+    entry.move(QueueMove.RAISE)
     entry.queue, entry.queued_local, entry.ticket = "", None, 0
     state.distrust()
     if entry.phase is Phase.PENDING:
@@ -83,7 +84,7 @@ def take_back(entry: Entry) -> None:
         entry.charged, entry.charged_queue, entry.charged_local, entry.counted = {}, "", None, None
 
 
-def not_taken(state: State, workload: Workload, before: Before | None, error: Exception) -> None:
+def not_taken(state: State, workload: Workload, before: ChargeBefore | None, error: Exception) -> None:
     """Take that a version of a Workload could not be taken in: it is charged what it says to be reserved, and aside.
 
     Where it says nothing of that, what was charged before stays: nothing is released by a version that was not taken.

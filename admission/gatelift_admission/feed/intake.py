@@ -10,6 +10,7 @@ from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.entries.ordering import condition, is_true
+from gatelift_admission.entries.standings import FAULTY, QueueMove
 from gatelift_admission.feed import ghosts, places
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import QuantityError
@@ -28,7 +29,9 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     elif is_older(workload, entry.workload):
         return
     else:
-        entry.workload, entry.faulty = workload, False
+        entry.workload = workload
+        if entry.standing is FAULTY:
+            entry.move(QueueMove.TAKE_IN)
         if workload.spec.queue_name != entry.local_queue.name:
             _leave(state, entry)
             entry.local_queue = ObjectKey(entry.key.namespace, workload.spec.queue_name)

@@ -9,6 +9,7 @@ import heapq
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, out_of_queue_reason
+from gatelift_admission.entries.standings import AWAKE, INADMISSIBLE, LEAVE, RESERVING
 from gatelift_admission.flavors.plain import demand_of
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
@@ -23,7 +24,7 @@ def place(state: State, entry: Entry) -> None:
         state.tell(entry, None)
         return
     target, said = _target(state, entry)
-    if entry.blocked:
+    if entry.on_hold:
         said = None  # who keeps it out says why
     if target is None:
         unqueue(state, entry)
@@ -38,12 +39,12 @@ def place(state: State, entry: Entry) -> None:
         state.ledger.wait(entry.queue, entry.queued_local, -1)
         state.ledger.wait(entry.queue, entry.local_queue, 1)
         entry.queued_local = entry.local_queue
-    out = entry.blocked or entry.ghost or (entry.backoff_until is not None and entry.backoff_until > state.now)
+    out = entry.on_hold or entry.ghost or (entry.backoff_until is not None and entry.backoff_until > state.now)
     same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
     same = same and entry.obstacle == reading.obstacle
     failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
     failed = failed or target.pending.bars(entry)
-    if not same or failed or out or entry.uid in target.pending.aside:
+    if not same or failed or out or entry.standing is INADMISSIBLE:
         sticky, changed = target.pending.sticky is entry, bool(entry.queue)
         unqueue(state, entry)
         entry.priority, entry.timestamp = reading.priority, reading.timestamp
@@ -54,7 +55,7 @@ def place(state: State, entry: Entry) -> None:
         if sticky:
             target.pending.sticky = entry
             state.offer(target)
-    if said is not None or entry.blocked:
+    if said is not None or entry.on_hold:
         state.tell(entry, said)
     elif texts.ends_when_queued(entry.want or entry.told, state.settings.kept_out):
         # No longer true; who is not evaluated soon says so.
@@ -102,7 +103,7 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool, changed:
         return
     one = queue.pending.add(entry)
     root = "" if state.outdated else queue.root
-    if one.parked:
+    if one.standing not in AWAKE:
         if one.bypass_reason:
             state.bypassed[id(one)] = one
     elif root and _holds(state, root, queue, one, entry):
@@ -150,8 +151,9 @@ def unqueue(state: State, entry: Entry) -> None:
     state.stale.note(entry, "")
     state.patience.waiting.pop(entry.uid, None)
     if queue is None:
+        entry.move(LEAVE)
         return
-    kept_room = queue.pending.blocked is entry and queue.pending.blocked_reserves
+    kept_room = entry.standing is RESERVING
     queue.pending.remove(entry)
     state.offer(queue)
     if state.outdated:

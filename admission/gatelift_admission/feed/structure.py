@@ -39,7 +39,11 @@ def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
         state.review_queue(name)
     state.restructure()
     if known.pending.strict is not strict:
-        known.pending = _moved(known.pending, strict=strict)
+        try:
+            known.pending = _moved(known.pending, strict=strict)
+        except Exception:
+            state.distrust()
+            raise
     known.object, known.catalogue, known.cells = queue, catalogue, cells
 
 
@@ -47,7 +51,7 @@ def _charge_adrift(state: State) -> None:
     """Charge what is adrift where it belongs, if its queue is there again."""
     for uid in list(state.adrift):
         entry = state.entries[uid]
-        with faults.Boundary(state, entry):
+        with faults.EntryBoundary(state, entry):
             ghosts.hold(state, entry)
 
 
@@ -57,8 +61,10 @@ def _moved(old: PendingQueue, *, strict: bool) -> PendingQueue:
     aside = list(old.aside.values())
     for one in list(old.classes.values()):
         for entry in list(one.members.values()):
+            old.remove(entry)
             new.add(entry)
     for entry in aside:
+        old.remove(entry)
         new.set_aside(entry)
     return new
 
@@ -71,7 +77,7 @@ def cluster_queue_removed(state: State, name: str) -> None:
     state.review_queue(name)
     state.restructure()
     for entry in list(queue.pending.in_order()):
-        with faults.Boundary(state, entry):
+        with faults.EntryBoundary(state, entry):
             places.unqueue(state, entry)
     del state.queues[name]
 
@@ -105,7 +111,7 @@ def _local_queue_changed(state: State, key: ObjectKey) -> None:
     queue = state.queues.get(local.object.spec.cluster_queue) if local is not None and local.stopped else None
     first = queue.pending.sticky if queue is not None else None
     if first is not None and first.uid in submitted:  # it may go on before the review: its place is lost at once
-        with faults.Boundary(state, first):
+        with faults.EntryBoundary(state, first):
             places.unqueue(state, first)
 
 

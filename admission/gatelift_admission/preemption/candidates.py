@@ -1,4 +1,4 @@
-"""Who may be preempted, in which order: policies and streams of candidates, nothing decided yet.
+"""Candidates for preemption and their order: policies and streams of candidates, nothing decided yet.
 
 A stream yields what one ClusterQueue holds, already in order, so that a search stops reading as soon as it has
 enough. Neighbours: `holders` keeps the order, `classical` and `fair` choose among what streams yield.
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from gatelift_admission.charges.holders import Holders, VictimKey
 from gatelift_admission.entries.entry import Entry
+from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
@@ -24,7 +25,7 @@ LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
 
 
 class Reason(enum.Enum):
-    """Why somebody is preempted: `value` is the reason of the condition Preempted."""
+    """Why a workload is preempted: `value` is the reason of the condition Preempted."""
 
     IN_QUEUE = "InClusterQueue"
     RECLAIM = "InCohortReclamation"
@@ -42,7 +43,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeker:
-    """Who needs room: its queue's node and policy, its place in the order, and what it would use."""
+    """The workload that needs room: its queue's node and policy, its place in the order, and what it would use."""
 
     node: TreeNode
     policy: Preemption
@@ -50,7 +51,7 @@ class Seeker:
     timestamp: float
     usage: Usage
     needs: frozenset[Cell]
-    """Cells in which somebody has to leave."""
+    """Cells in which a victim is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +68,9 @@ class Scene:
     closed: Collection[str] = frozenset()
     unreachable: Collection[str] = frozenset()
     spared: tuple[tuple[dict[str, int], int], ...] = ()
-    """Whom the seeker does not ask (`Entry.spares`): UIDs with a number below the one beside them."""
+    """Workloads that the seeker does not preempt (`Entry.spares`): UIDs with a number below the one beside them."""
     outside: tuple[int, int] | None = None
-    """What has happened from outside by now: who was preempted since is not asked again."""
+    """What has happened from outside by now: a workload that was preempted since is not preempted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Candidate(NamedTuple):
 
 
 def allows(policy: str, seeker: Seeker, priority: int, timestamp: float) -> bool:
-    """Return whether `policy` lets the seeker preempt somebody of this priority and queue timestamp."""
+    """Return whether `policy` lets the seeker preempt a workload of this priority and queue timestamp."""
     if policy == ANY:
         return True
     if policy == NEVER:
@@ -118,14 +119,14 @@ def read(scene: Scene, seeker: Seeker, stream: CandidateStream, *, leaving: bool
         entry = known.entries[uid]
         if (scene.spared and spares(scene, uid)) or (entry.preempted_of is not None and again(scene, entry)):
             continue
-        if entry.faulty:
-            continue  # whether it could be stopped nobody can say
+        if entry.standing is FAULTY:
+            continue  # it is not known whether it could be stopped
         if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):
             yield Candidate(key, entry, stream)
 
 
 def spares(scene: Scene, uid: str) -> bool:
-    """Return whether the seeker has lost to this one."""
+    """Return whether the seeker has lost to this workload."""
     for admitted, before in scene.spared:  # noqa: SIM110 - a generator costs more than what it asks
         if admitted.get(uid, before) < before:
             return True
@@ -133,7 +134,7 @@ def spares(scene: Scene, uid: str) -> bool:
 
 
 def again(scene: Scene, entry: Entry) -> bool:
-    """Return whether somebody was preempted and let in again, and nothing has happened from outside since."""
+    """Return whether an entry was preempted and admitted again, and nothing has happened from outside since."""
     return entry.preempted_of == scene.outside and not scene.holders.holds[entry.uid].evicted
 
 
@@ -157,7 +158,7 @@ def any_of(scene: Scene, seeker: Seeker, streams: Iterable[CandidateStream]) -> 
 
 
 def enough(scene: Scene, seeker: Seeker, streams: Iterable[CandidateStream]) -> bool:
-    """Return False if the seeker would not fit even with everybody of `streams` gone, by sums alone.
+    """Return False if the seeker would not fit even with all candidates of `streams` gone, by sums alone.
 
     What is freed anywhere raises what is available by at most as much, so a sum that is too small ends the search.
     """

@@ -1,9 +1,10 @@
-"""What waits in one ClusterQueue: classes of equivalent workloads, the head, and who sleeps until something comes free.
+"""What waits in one ClusterQueue: classes of equivalent workloads, its head, and which classes are asleep.
 
 A class holds all members that any evaluation would treat alike. When its representative does not fit, a
 BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Nothing polls, and ten thousand
-equal workloads cost one evaluation. A workload whose victims are still leaving heads its queue (*sticky*).
-Neighbours: `watches` says whom a release may help, `heads` takes heads, `state` feeds and wakes.
+equal workloads cost one evaluation. A workload whose victims are still leaving heads its queue (*sticky*). Where an
+entry or a class stands, and which moves there are, is the table of `standings`.
+Neighbours: `watches` finds the classes that a release may help, `heads` takes heads, `state` feeds and wakes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,23 @@ from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.ordering import pending_key
+from gatelift_admission.entries.standings import (
+    ACTIVE,
+    AWAKE,
+    BARRED,
+    ENTER,
+    INADMISSIBLE,
+    LEAVE,
+    LOOK,
+    LOSE,
+    PARK,
+    RECALLED,
+    RESERVING,
+    RESUME,
+    SLEEP,
+    WAKE,
+    QueueMove,
+)
 from gatelift_admission.flavors.assigner import Assignment, Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
@@ -33,9 +51,7 @@ class PendingQueue:
         "_heap",
         "_tickets",
         "aside",
-        "barred",
         "blocked",
-        "blocked_reserves",
         "classes",
         "idle",
         "loser",
@@ -54,10 +70,6 @@ class PendingQueue:
         """Individually inadmissible: backing off or kept out, or its namespace or limits do not suit."""
         self.blocked: Entry | None = None
         """The head behind which a StrictFIFO queue waits, or that waits for its victims to leave."""
-        self.blocked_reserves = False
-        """The blocked head takes part in every round of its tree."""
-        self.barred = False
-        """No quota can help the blocked head of a StrictFIFO queue: only a change of its own wakes it."""
         self.sticky: Entry | None = None
         """The workload for which others were preempted last: it goes first in a BestEffortFIFO queue."""
         self.loser: Entry | None = None
@@ -74,12 +86,14 @@ class PendingQueue:
         return len(self.aside) + sum(len(one.members) for one in self.classes.values())
 
     def anew(self, entries: list[Entry]) -> PendingQueue:
-        """Return a queue of just these entries, where nothing is known of what they lack; who is set aside stays so."""
+        """Return a queue of just these entries, with nothing known of what they lack; the inadmissible stay so."""
         new = PendingQueue(strict=self.strict)
         new._tickets = self._tickets  # no ticket is given twice
         for entry in entries:
-            if entry.uid in self.aside:
-                new.aside[entry.uid] = entry
+            aside = entry.standing is INADMISSIBLE
+            entry.move(QueueMove.ANEW)
+            if aside:
+                new.set_aside(entry)
             else:
                 new.add(entry)
             if entry is self.sticky:
@@ -94,9 +108,10 @@ class PendingQueue:
         if one is None:
             one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
             self.priorities[entry.priority] += 1
+        entry.move(ENTER)
         one.push(entry)
         one.note_fresh(entry)
-        if not one.parked:
+        if one.standing in AWAKE:
             self._offer(one)
         return one
 
@@ -118,33 +133,37 @@ class PendingQueue:
         return one.demand
 
     def set_aside(self, entry: Entry) -> None:
-        """Keep an entry out of the order until it is added again; who others were preempted for goes first then."""
+        """Make an entry inadmissible until it is added again; a sticky one goes first then."""
         sticky = self.sticky
         self.remove(entry)
         self.sticky = sticky
+        entry.move(QueueMove.KEEP_OUT)
         self.aside[entry.uid] = entry
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out, wherever it is; unknown ones are ignored."""
-        self.aside.pop(entry.uid, None)
+        if self.aside.pop(entry.uid, None) is not None:
+            entry.move(LEAVE)
         if self.blocked is entry:
             self.unblock()
         if self.sticky is entry:
             self.sticky = None
         if self.loser is entry:
-            self.loser = None
+            self.forget_loser()
         one = self.classes.get(entry.shape)
         if one is None or one.members.pop(entry.uid, None) is None:
             return
+        entry.move(LEAVE)
         entry.ticket = 0
-        one.deferred = False
+        if one.standing is not ACTIVE:
+            one.move(LOOK)
         if not one.members:
             one.park += 1
             del self.classes[entry.shape]
             self.priorities[one.priority] -= 1
             if not self.priorities[one.priority]:
                 del self.priorities[one.priority]
-        elif not one.parked:
+        elif one.standing in AWAKE:
             self._offer(one)
 
     def stirs(self) -> bool:
@@ -160,11 +179,11 @@ class PendingQueue:
         sticky = self.sticky
         if sticky is not None and not self.strict:
             one = self.classes.get(sticky.shape)
-            if one is not None and not one.parked and sticky.uid in one.members:
+            if one is not None and one.standing in AWAKE and sticky.uid in one.members:
                 return sticky
         while self._heap:
             key, ticket, one = self._heap[0]
-            head = one.head() if not one.parked and one.members else None
+            head = one.head() if one.standing in AWAKE and one.members else None
             if head is not None and head.ticket == ticket and head.uid == key[2]:
                 return head
             heapq.heappop(self._heap)
@@ -195,31 +214,46 @@ class PendingQueue:
 
     def lost(self, entry: Entry) -> None:
         """Record that the head lost to another entry: it stays where it is."""
-        self.loser = entry
-        self.classes[entry.shape].deferred = False
+        if self.loser is not None and self.loser is not entry:
+            self.forget_loser()
+        one = self.classes[entry.shape]
+        if one.standing is not ACTIVE:
+            one.move(LOOK)
         if self.blocked is entry:
             self.unblock()
+        self.loser = entry
+        entry.move(LOSE)
+
+    def forget_loser(self) -> None:
+        """Forget which head lost in the last round."""
+        loser, self.loser = self.loser, None
+        if loser is not None:
+            loser.move(RESUME)
 
     def waits(self, entry: Entry) -> None:
-        """Record that the head waits for others to leave: it heads the queue, and any release wakes it."""
-        self.loser = None
+        """Record that the head waits for its victims to leave: it heads the queue, and any release wakes it."""
+        if self.loser is not None:
+            self.forget_loser()
         one = self.classes[entry.shape]
         one.park += 1
-        one.options, one.deferred = (), False
+        one.options = ()
+        if one.standing is not ACTIVE:
+            one.move(LOOK)
         self.watches.anything(one)
         self.sticky = entry
-        self._block(entry, reserves=True)
+        self._block(entry, QueueMove.RESERVE)
 
     def fail(self, entry: Entry, assignment: Assignment, room: QueueRoom, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
 
         Returns None, with nothing recorded, if something `changed` since the evaluation and by now nothing is missing.
         Without a change an option that is there was refused for good reason: another flavor was preferred, and then
-        nobody could be found to leave, or another group or pod set did not fit.
+        no victims were found, or another group or pod set did not fit.
         """
         one = self.classes[entry.shape]
         one.park += 1
-        self.loser = None
+        if self.loser is not None:
+            self.forget_loser()
         anything = assignment.lacks_anything
         one.options = () if anything else assignment.lacks
         if changed and (anything or any_covered(one, room)):
@@ -233,10 +267,9 @@ class PendingQueue:
             self.unblock()
         if self.strict:
             one.reserves = entry.reserves
-            self._block(entry, reserves=one.reserves)
+            self._block(entry, QueueMove.RESERVE if one.reserves else QueueMove.BLOCK)
             return one
-        one.parked = True
-        one.deferred = False
+        one.move(PARK)
         reason = assignment.reason
         if one.bypass_reason != reason:
             one.bypass_reason = reason
@@ -248,8 +281,8 @@ class PendingQueue:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
-        who has just lost may have to be evaluated to keep room of its own from others (`idle`). Those that would have
-        to borrow by now go back, too, while it is the turn of those who stay `within` the quota of their queue.
+        the loser of the last round may have to be evaluated to keep room of its own (`idle`). Classes that would have
+        to borrow by now go back, too, in the turn of those that stay `within` the quota of their queue.
         """
         self.idle = False
         while True:
@@ -260,12 +293,11 @@ class PendingQueue:
                 continue
             one = self.classes[entry.shape]
             if self._defers(entry, one, room, kept):
-                one.deferred = True
-                self._sleep(one)
+                self._sleep(one, QueueMove.DEFER)
                 continue
-            held, one.held = one.held, ()
-            if held and self.loser is not entry and not kept.leaves(held, room, one.priority, within=within):
-                one.held = held
+            withheld, one.withheld = one.withheld, ()
+            if withheld and self.loser is not entry and not kept.leaves(withheld, room, one.priority, within=within):
+                one.withheld = withheld
                 self._sleep(one)
                 continue
             if not one.options or entry.cursor:  # a search that is under way goes on
@@ -275,7 +307,7 @@ class PendingQueue:
                 if not waits or any_left(one, room, kept, within=within):
                     return entry
                 if within and any_left(one, room, kept, within=False):
-                    # It has its turn later, and nobody behind it has one before.
+                    # It has its turn later, and what stands behind it has none before.
                     self._sleep(one)
                     return None
             if self.loser is entry:
@@ -284,22 +316,25 @@ class PendingQueue:
             one.park += 1
             self.watches.register(one, room)
             if self.strict:
-                self._block(entry, reserves=one.reserves or self.reserves(entry, room))
+                keeps = one.reserves or self.reserves(entry, room)
+                self._block(entry, QueueMove.RESERVE if keeps else QueueMove.BLOCK)
             else:
-                one.parked = True
+                one.move(SLEEP)
 
     def _defers(self, entry: Entry, one: PendingClass, room: QueueRoom, kept: Kept) -> bool:
-        """Return whether a class that is awake waits for its turn, since somebody asleep goes before it and fits.
+        """Return whether a class that is awake has to wait, since one that is asleep goes before it and fits.
 
-        It came, or stood behind the head, while what came free was offered to nobody yet. Who others left for does not
-        wait, as in Kueue, nor who has lost and is evaluated again.
+        It came, or stood behind the head, before what came free was offered. A sticky workload does not wait, as in
+        Kueue, nor does the loser of the last round.
         """
-        if one.deferred or self.strict or len(self.classes) < 2 or one.priority >= kept.turns_below:
+        if one.standing is RECALLED or self.strict or len(self.classes) < 2:
+            return False
+        if one.priority >= kept.turns_below:
             return False
         return entry is not self.sticky and entry is not self.loser and self._passes_over(one, room, leaving=False)
 
     def _stir(self, room: QueueRoom) -> bool:
-        """Wake those who were left asleep behind the best of their cell; True if there was somebody."""
+        """Wake the classes that were left asleep behind the best of their cell; True if there were any."""
         woken = self.watches.stir(room) if self.watches.stirred else []
         for one in woken:
             self._wake(one)
@@ -310,26 +345,26 @@ class PendingQueue:
         return any(room.reserves(option) for option in self.classes[entry.shape].options)
 
     def hold(self, one: PendingClass, needs: Option) -> bool:
-        """Let a class that nobody has evaluated wait while what it `needs` (empty: who knows) is kept from it.
+        """Let a class that was not evaluated yet wait while what it `needs` (empty: unknown) is kept for others.
 
         Only a BestEffortFIFO queue does: a StrictFIFO queue waits for nothing but its head.
         """
         if self.strict or self.sticky is not None:
             return False
-        one.held, one.options, one.bypass_reason = needs, (), ""
+        one.withheld, one.options, one.bypass_reason = needs, (), ""
         self._sleep(one)
         return True
 
-    def _sleep(self, one: PendingClass) -> None:
-        """Park a class until any release."""
+    def _sleep(self, one: PendingClass, move: QueueMove = SLEEP) -> None:
+        """Let a class wait until any release."""
         one.park += 1
-        one.parked = True
+        one.move(move)
         self.watches.anything(one)
 
     def release_anything(self, band: Band | None = None) -> bool:
-        """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody.
+        """Wake all (of `band`) for which any release in the queue's cells may matter; True if there may be any.
 
-        Nobody knows whether they would have to borrow: they have no turn among those who need not.
+        Whether they would have to borrow is not known: they have no turn among those that need not.
         """
         if band is not None and band.within:
             return False
@@ -341,7 +376,7 @@ class PendingQueue:
     def release(
         self, cells: Collection[Cell], room: QueueRoom, kept: Kept, *, wake: bool = True, band: Band | None = None
     ) -> bool:
-        """Wake all whose missing amounts may be there now that `cells` have more room; True if somebody was woken.
+        """Wake all whose missing amounts may be there now that `cells` have more room; True if any was woken.
 
         Without `wake` any release wakes them from now on. With `band` only its priorities are looked at.
         """
@@ -357,13 +392,13 @@ class PendingQueue:
         return wake and bool(covered)
 
     def _passes_over(self, one: PendingClass, room: QueueRoom, *, leaving: bool = True) -> bool:
-        """Return whether somebody asleep who may fit is worth more than a class, or as much and came earlier.
+        """Return whether a class that is asleep and may fit goes before this one, by priority, then by age.
 
-        Unless `leaving`, only who fits though nobody leaves.
+        Unless `leaving`, only one that fits without any preemption.
         """
         head = one.head()
         for other in self.classes.values():
-            if not other.parked or other.priority < one.priority or other is one:
+            if other.standing in AWAKE or other.priority < one.priority or other is one:
                 continue
             first = other.head()
             if other.priority == one.priority and (
@@ -378,8 +413,8 @@ class PendingQueue:
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1
-        if one.parked:
-            one.parked = False
+        if one.standing not in AWAKE:
+            one.move(WAKE)
             self._offer(one)
         if self.blocked is not None and self.blocked.shape == one.shape:
             self.unblock()
@@ -387,13 +422,13 @@ class PendingQueue:
     def may_choose_anew(self) -> bool:
         """Return whether more in use, not less, may change what the blocked head could do by preemption."""
         blocked = self.blocked
-        if blocked is None or self.barred:
+        if blocked is None or blocked.standing is BARRED:
             return False
-        return self.blocked_reserves or not self.classes[blocked.shape].options
+        return blocked.standing is RESERVING or not self.classes[blocked.shape].options
 
     def wake_blocked(self, room: QueueRoom) -> bool:
         """Let the blocked head be evaluated again if what it lacks may be there; True if it is worth evaluating."""
-        if self.blocked is None or self.barred:
+        if self.blocked is None or self.blocked.standing is BARRED:
             return False
         one = self.classes[self.blocked.shape]
         if one.options and not any_covered(one, room):
@@ -401,41 +436,50 @@ class PendingQueue:
         self._wake(one)
         return True
 
-    def _block(self, entry: Entry, *, reserves: bool) -> None:
-        self.blocked, self.blocked_reserves, self.barred = entry, reserves, False
+    def _block(self, entry: Entry, move: QueueMove) -> None:
+        """Let the queue wait behind a head, in the place of the one before it."""
+        if self.blocked is not entry:
+            self.unblock()
+        entry.move(move)
+        self.blocked = entry
 
     def bar(self, entry: Entry) -> None:
         """Let a StrictFIFO queue wait behind a head that no quota can help, until the head itself changes."""
-        self.loser = None
+        if self.loser is not None:
+            self.forget_loser()
         one = self.classes[entry.shape]
         one.park += 1
         one.options = ()
-        self._block(entry, reserves=False)
-        self.barred = True
+        self._block(entry, QueueMove.BAR)
 
     def bars(self, entry: Entry) -> bool:
-        """Return whether the queue waits behind this one, whom no quota could help."""
-        return self.barred and self.blocked is entry
+        """Return whether the queue waits behind this entry, which no quota could help."""
+        return self.blocked is entry and entry.standing is BARRED
+
+    def keeps_room(self) -> bool:
+        """Return whether the blocked head takes part in every round of its tree."""
+        return self.blocked is not None and self.blocked.standing is RESERVING
 
     def unblock(self) -> None:
         """Let the blocked head be evaluated again."""
-        self.blocked = None
-        self.blocked_reserves = self.barred = False
+        blocked, self.blocked = self.blocked, None
+        if blocked is not None:
+            blocked.move(RESUME)
 
     def wake_all(self) -> list[Entry]:
-        """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
+        """Wake every class and the blocked head; return the inadmissible entries, for the caller to place again."""
         self.watches.clear()
         self.unblock()
         for one in self.classes.values():
             one.options = ()
             one.park += 1
-            if one.parked:
-                one.parked = False
+            if one.standing not in AWAKE:
+                one.move(WAKE)
                 self._offer(one)
         return list(self.aside.values())
 
     def in_order(self) -> Iterator[Entry]:
-        """Yield all that wait in the order in which they would be served, those set aside last."""
+        """Yield all that wait in the order in which they would be served, the inadmissible last."""
         known = [entry for one in self.classes.values() for entry in one.members.values()]
         known.sort(key=lambda entry: pending_key(entry.priority, entry.timestamp, entry.uid))
         yield from known

@@ -9,17 +9,18 @@ How the parts fit
     model      values and decisions               entry      one Workload as kept here
     tree       quota of cohorts and queues        ledger     what each workload is charged
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
-    ordering   who goes first                     pending    one queue: its order and head
-    equals     equivalent workloads of a queue    waking     who is looked at when
-    watches    whom a release may help            rounds     one pass, as far as it has come
-    keeping    for whom what came free is kept    patience   who waits for others to end (`patient` decides)
-    queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
-    holders    who holds quota, in order          preemption who has to leave for whom
+    ordering   order in a queue and in a round    pending    one queue: its order and head
+    standings  where a waiting workload stands    waking     when it is evaluated again
+    equals     equivalent workloads of a queue    rounds     one pass, as far as it has come
+    watches    classes that a release may help    patience   waiting for others to end (`patient` decides)
+    keeping    what came free, kept for others    checks     required AdmissionChecks
+    queues     ClusterQueue and LocalQueue        preemption search for victims
+    holders    index of what holds quota          faults     what raised, and is set aside
     nomination what is possible for a head (plan) claims     what a round has promised to others
-    plain      who has no choice of flavors       reservation what is written of a reservation
+    plain      demand without a choice of flavors reservation what is written of a reservation
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
-    heads      whom a round looks at              places     where a workload belongs
-    stale      whose texts may have grown old     retelling  brings them up to date
+    heads      heads that a round looks at        places     the queue that a workload belongs into
+    stale      texts that may have grown old      retelling  brings them up to date
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
@@ -270,11 +271,11 @@ class Cycle:
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
 
     def _somebody_left(self, plan: Plan) -> bool:
-        """Return whether one of those who were to leave has left, while the round was cut."""
+        """Return whether one of the victims has left while the round was cut."""
         return any(one.entry.uid not in self._state.holders.holds for one in plan.targets)
 
     def _came_free(self, round_: AdmissionRound, queue: QueueModel, assignment: Assignment) -> bool:
-        """Return whether nobody need leave any more, because room came free while the round was cut."""
+        """Return whether no victim is needed any more, because room came free while the round was cut."""
         tree = self._state.ensure()
         released = self._state.releases.get(round_.root, 0) != round_.releases
         return released and tree.fits(tree.queues[queue.name], assignment.usage)
@@ -300,15 +301,15 @@ class Cycle:
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif again and (entry.lost or (entry.cursor and queue.pending.strict)) and entry.restarted != now:
+        elif again and (entry.overtaken or (entry.cursor and queue.pending.strict)) and entry.restarted != now:
             # An earlier flavor may have room, or leave some to a later pod set, by now: from the first.
-            round_.anew |= not entry.lost
+            round_.anew |= not entry.overtaken
             entry.restarted = now
             entry.search_anew()
             queue.pending.evaluate(entry)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif entry.lost and queue.pending.strict:  # it fits but for what others keep: ready again when they may not
+        elif entry.overtaken and queue.pending.strict:  # it fits but for what others keep: ready when they do not
             entry.search_anew()
             round_.progress = True  # as they may by now: this is not said of one beginning twice
             round_.lost.append(queue)
@@ -323,7 +324,7 @@ class Cycle:
             round_.claims.keep_room(tree, tree.queues[queue.name], assignment)
 
     def _now(self, round_: AdmissionRound) -> tuple[int, int]:
-        """Return the state of the tree as far as it may help somebody who lost."""
+        """Return the state of the tree as far as it may help a loser."""
         return round_.built, self._state.versions.get(round_.root, 0)
 
     def _go_on(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, cursor: Cursor) -> None:
@@ -332,7 +333,7 @@ class Cycle:
         entry.cursor_of = (round_.built, self._state.generations.get(queue.name, 0), self._rounds[round_.root])
 
     def _expire_cursor(self, round_: AdmissionRound, entry: Entry, queue: QueueModel) -> None:
-        """Begin at the first flavor if somebody of the queue left or changed since, unless it was in the last round."""
+        """Begin at the first flavor if a holder of the queue left or changed since, unless it was in the last round."""
         built, generation, number = entry.cursor_of
         changed = (built, generation) != (round_.built, self._state.generations.get(queue.name, 0))
         if changed and self._rounds[round_.root] - number > 1:
@@ -369,7 +370,7 @@ class Cycle:
         self._wait(round_, entry, queue, plan.assignment, text)
 
     def _claim(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, plan: Plan) -> None:
-        """Let an entry wait for those to end whom it would preempt; nobody else counts on them in this round."""
+        """Let an entry wait for its victims to end by themselves; no other counts on them in this round."""
         round_.claims.victims.update((one.entry.uid, one) for one in plan.targets)
         self._wait(round_, entry, queue, plan.assignment, None)
 
@@ -401,7 +402,7 @@ class Cycle:
             entry.spare(round_.admitted, len(round_.admitted), self._state.outside_of(round_.root))
         if assignment.has_more_flavors and entry.goes_on(assignment.cursor, now):
             self._go_on(round_, entry, queue, assignment.cursor)
-            entry.lost = round_.progress = True
+            entry.overtaken = round_.progress = True
         else:
             if entry.cursor and entry.restarted != now:  # fewer pods than then may do with an earlier flavor by now
                 entry.restarted = now
@@ -416,7 +417,7 @@ class Cycle:
         state = self._state
         changed = state.releases.get(round_.root, 0) != round_.releases
         pending = queue.pending
-        kept_room = pending.blocked is not entry and pending.blocked_reserves
+        kept_room = pending.blocked is not entry and pending.keeps_room()
         one = pending.fail(entry, assignment, state.room(queue), changed=changed)
         if one is None:  # room came free while the round was cut
             entry.search_anew()
@@ -479,7 +480,7 @@ class Cycle:
             del ready[root]
 
     def _look_at_waiting(self, root: str) -> None:
-        """Offer heads again that wait for others to leave: who came in this round may be one more to choose."""
+        """Offer heads again that wait for victims to leave: one admitted in this round may be one more to choose."""
         state = self._state
         for queue, _, room in state.members.get(root, ()):
             blocked = queue.pending.blocked

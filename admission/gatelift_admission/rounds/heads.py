@@ -1,4 +1,4 @@
-"""Whom a round looks at: the next one of each queue that is ready, and the blocked ones that keep room from others.
+"""The entries that a round looks at: the next head of each ready queue, and the blocked heads that keep room.
 
 Neighbours: `cycle` opens rounds with them; `pending` says who heads a queue.
 """
@@ -17,7 +17,7 @@ from gatelift_admission.waking.keeping import Kept
 def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entry, int, QueueModel]]:
     """Return the heads of the queues that are `ready` in a tree with their tickets, and the blocked that keep room.
 
-    Who lost and lacks something now is among them if it keeps room from somebody; else those behind it are.
+    A loser that lacks something now is among them if it keeps room that another one may want; else the next one is.
     """
     heads: list[tuple[Entry, int, QueueModel]] = []
     entry: Entry | None
@@ -48,10 +48,12 @@ def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entr
     somebody = bool(heads)
     for loser, member in idle:
         entry, pending = loser, member.queue.pending
-        with faults.Boundary(state, loser):
+        try:
             if not somebody or not pending.reserves(loser, member.room):
-                pending.loser = None
+                pending.forget_loser()
                 entry = _head(state, member, kept, within=within)
+        except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from his turn)
+            faults.set_aside(state, loser, error)
         if entry is not None:
             heads.append((entry, entry.ticket, member.queue))
     return heads
@@ -70,5 +72,5 @@ def _keeper(state: State, member: Member) -> Entry | None:
     queue = member.queue
     if queue.pending.blocked is None or not queue.admits:
         return None
-    keeps = queue.pending.blocked_reserves or queue.pending.might_reserve(state.ensure(), member.node)
+    keeps = queue.pending.keeps_room() or queue.pending.might_reserve(state.ensure(), member.node)
     return queue.pending.blocked if keeps else None

@@ -48,9 +48,9 @@ class AdmissionRound:
     """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
     progress: bool
     parked: bool
-    """Somebody was parked in it, who was evaluated without the room that it keeps."""
+    """An entry was parked in it that was evaluated without the room that the round keeps."""
     thinned: bool
-    """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
+    """An entry of a BestEffortFIFO queue was parked in it, which keeps no room any more: losers may have their turn."""
     anew: bool
     """A StrictFIFO head begins at its first flavor again, once for each state of the tree: losers have another turn."""
     admitted: dict[str, int]
@@ -78,9 +78,9 @@ class RoundsBegun:
         if self.version != version:
             self.version = version
             self.beginnings.clear()
-        if all(not entry.cursor and not entry.lost for entry, _, _ in heads):
+        if all(not entry.cursor and not entry.overtaken for entry, _, _ in heads):
             return False  # nobody goes on: the rounds of ten thousand heads need not be remembered
-        beginning = tuple((entry.uid, entry.ticket, repr((entry.cursor, entry.lost))) for entry, _, _ in heads)
+        beginning = tuple((entry.uid, entry.ticket, repr((entry.cursor, entry.overtaken))) for entry, _, _ in heads)
         if beginning in self.beginnings or len(self.beginnings) >= BEGINNINGS_MAX:
             return True
         self.beginnings.add(beginning)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
+from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import places
 from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
 from gatelift_admission.preemption.plan import Plan
@@ -76,7 +77,7 @@ def outlook(state: State, uid: str) -> Outlook | None:
     place = order.index(entry)
     fellows = [one for one in order if one.local_queue == entry.local_queue]
     hindrance = _hindrance(state, entry, queue)
-    plan = nominate(state, entry, queue) if not hindrance or entry.uid in queue.pending.aside else None
+    plan = nominate(state, entry, queue) if not hindrance or entry.standing is INADMISSIBLE else None
     return Outlook(
         cluster_queue=queue.name,
         priority=entry.priority,
@@ -104,7 +105,7 @@ def _hindrance(state: State, entry: Entry, queue: QueueModel) -> str:
         return texts.NAMESPACE_MISMATCH
     if entry.obstacle:
         return entry.obstacle
-    if entry.uid in queue.pending.aside:
+    if entry.standing is INADMISSIBLE:
         return "it waits until its backoff is over, or until somebody lets it queue again"
     return ""
 

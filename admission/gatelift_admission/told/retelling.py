@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import faults
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.preemption.plan import Plan
@@ -52,7 +53,7 @@ def _retell(state: State, entry: Entry) -> None:
     queue, said = state.queues.get(entry.queue), entry.want or entry.told
     if queue is None or said is None or entry.phase is not Phase.PENDING or not grows_old(said):
         return
-    if entry.blocked or entry.uid in queue.pending.aside or not queue.admits:
+    if entry.on_hold or entry.standing is INADMISSIBLE or not queue.admits:
         return  # no evaluation waits for it: who keeps it out says why
     state.tell(entry, _words(entry, queue, nominate(state, entry, queue), said))
 

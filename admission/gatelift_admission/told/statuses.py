@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.queues.models import Active, cluster_queue_active, local_queue_active
 from gatelift_admission.quota.fairness import published, share
 from gatelift_admission.quota.tree import TreeNode
@@ -78,7 +79,7 @@ def pending_split(state: State, name: str) -> tuple[int, int]:
     total = state.ledger.queue(name).pending
     if not queue.admits:
         return 0, total
-    parked = sum(len(one.members) for one in queue.pending.classes.values() if one.parked)
+    parked = sum(len(one.members) for one in queue.pending.classes.values() if one.standing not in AWAKE)
     idle = min(total, parked + len(queue.pending.aside))
     return total - idle, idle
 
@@ -87,7 +88,7 @@ def idle_by_local_queue(state: State) -> dict[ObjectKey, int]:
     """Return how many of each LocalQueue's waiting workloads wait for something to change, if any."""
     idle: dict[ObjectKey, int] = {}
     for queue in state.queues.values():
-        parts = [one.members for one in queue.pending.classes.values() if one.parked or not queue.admits]
+        parts = [one.members for one in queue.pending.classes.values() if one.standing not in AWAKE or not queue.admits]
         for waiting in (*parts, queue.pending.aside):
             for entry in waiting.values():
                 idle[entry.local_queue] = idle.get(entry.local_queue, 0) + 1

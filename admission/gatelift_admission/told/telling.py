@@ -11,6 +11,7 @@ import re
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import is_true
+from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import is_stopped
 from gatelift_admission.state import State
@@ -50,17 +51,23 @@ def bypass(state: State, budget: int) -> None:
         while one.fresh and left > 0:
             entry = one.fresh.pop()
             left -= 1
-            if one.parked and one.members.get(entry.uid) is entry:
-                with faults.Boundary(state, entry):
-                    state.tell(entry, (one.bypass_reason, texts.BYPASSED))
+            if one.standing not in AWAKE and one.members.get(entry.uid) is entry:
+                _tell(state, entry, (one.bypass_reason, texts.BYPASSED))
         if not one.fresh:
             del state.bypassed[key]
+
+
+def _tell(state: State, entry: Entry, said: tuple[str, str]) -> None:
+    try:
+        state.tell(entry, said)
+    except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from being told)
+        faults.set_aside(state, entry, error)
 
 
 def overdue(state: State, budget: int) -> None:
     """Tell workloads, at most `budget`, that they wait unevaluated longer than the settings allow in silence.
 
-    Those who wait no more before their time are dropped, so that nobody wakes up for them; but only some at once, since
+    Those that wait no more before their time are dropped, so that no call is due for them; but only some at once, since
     after a start with many they would be what an admission costs.
     """
     left, early = budget, EARLY_AT_ONCE
@@ -68,7 +75,7 @@ def overdue(state: State, budget: int) -> None:
         due, uid = state.unevaluated[0]
         entry = state.entries.get(uid)
         # Of what is kept out, who does that says why.
-        waits = entry is not None and entry.queue and not entry.blocked and entry.told is None and entry.want is None
+        waits = entry is not None and entry.queue and not entry.on_hold and entry.told is None and entry.want is None
         if due > state.now:
             if waits or not early:
                 return
@@ -76,8 +83,7 @@ def overdue(state: State, budget: int) -> None:
         state.unevaluated.popleft()
         left -= 1
         if entry is not None and waits:
-            with faults.Boundary(state, entry):
-                state.tell(entry, (texts.PENDING_EVALUATION, texts.WAITING))
+            _tell(state, entry, (texts.PENDING_EVALUATION, texts.WAITING))
 
 
 def stop_of(state: State, entry: Entry) -> Evict | Unreserve | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry, Shape
+from gatelift_admission.entries.standings import ACTIVE, Stander
 from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
@@ -31,10 +32,10 @@ Stand = tuple[float, str, int]
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """Who stands in a class, the earliest first.
+    """The members of a class in order, the earliest first.
 
     They are taken from the end of a sorted list, which costs the same at any length; a heap of a hundred thousand costs
-    twice what one of a thousand does. Those who came since the list was sorted are in a heap, until they are as many.
+    twice what one of a thousand does. Those that came since the list was sorted are in a heap, until they are as many.
     """
 
     order: list[Stand] = field(default_factory=list)
@@ -42,7 +43,7 @@ class Line:
     late: list[Stand] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Sort who stands in it from the beginning."""
+        """Sort the members that it begins with."""
         self.order.sort(reverse=True)
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class Line:
         return len(self.order) + len(self.late)
 
     def push(self, stand: Stand) -> None:
-        """Add somebody."""
+        """Add a member."""
         heapq.heappush(self.late, stand)
 
     def first(self) -> Stand | None:
@@ -65,7 +66,7 @@ class Line:
         return late[0] if late and late[0] < order[-1] else order[-1]
 
     def next(self) -> Stand | None:
-        """Take the earliest out and return who is the earliest then."""
+        """Take the earliest out and return the next one."""
         if self.order and (not self.late or self.order[-1] < self.late[0]):
             self.order.pop()
         else:
@@ -74,14 +75,13 @@ class Line:
 
 
 @dataclass(slots=True, eq=False)
-class PendingClass:
+class PendingClass(Stander):
     """Equivalent waiting workloads, earliest first."""
 
     priority: int
     shape: Shape
     members: dict[str, Entry] = field(default_factory=dict)
     line: Line = field(default_factory=Line)
-    parked: bool = False
     park: int = 0
     """Raised at each parking and waking: watches of an earlier parking are void."""
     bypass_reason: str = ""
@@ -89,18 +89,20 @@ class PendingClass:
     """Members to be told that an equivalent workload failed, once it has."""
     options: tuple[Option, ...] = ()
     """What the class lacked when it was evaluated last; void once the structure changes."""
-    held: Option = ()
-    """What it needs, while nobody has evaluated it since that is kept from it."""
+    withheld: Option = ()
+    """What it needs, while it is not evaluated since that is kept for others."""
     reserves: bool = False
     """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
     demand: Demand | None = None
     """What its members need where they have no choice of flavors."""
     built: int = 0
     """The build of the tree for which `demand` was worked out."""
-    deferred: bool = False
-    """It was awake, and waits for a turn since somebody asleep goes before it; not again before it was looked at."""
     offered: int = 0
     """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
+
+    def __post_init__(self) -> None:
+        """Begin awake."""
+        self.standing = ACTIVE
 
     def head(self) -> Entry | None:
         """Return the earliest member."""
@@ -160,9 +162,9 @@ def any_left(one: PendingClass, room: QueueRoom, kept: Kept, *, within: bool) ->
 
 
 def any_free(one: PendingClass, room: QueueRoom) -> bool:
-    """Return whether one of the options of a class is there and nobody need leave; so may be what nobody knows."""
+    """Return whether one of the options of a class is there without any preemption; so may be what is not known."""
     if not one.options:
-        return not one.held or _free(one.held, room)
+        return not one.withheld or _free(one.withheld, room)
     for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
         if _free(option, room):
             return True

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import pending_key
+from gatelift_admission.entries.standings import OF_CLASSES, QueueStanding
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.tree import Tree, TreeNode
 from gatelift_admission.rounds.progress import Nominee
@@ -42,7 +43,38 @@ def broken(state: State) -> list[str]:
     for name, queue in state.queues.items():
         if state.ledger.queue(name).pending != len(queue.pending):
             found.append(f"{name} counts {state.ledger.queue(name).pending} waiting, and has {len(queue.pending)}")
+        found += misplaced(queue.pending)
+    out = {uid: one.standing for uid, one in state.entries.items() if not one.queue}
+    return found + [f"{uid} is in no queue, and stands {one.name}" for uid, one in out.items() if one not in _NOWHERE]
+
+
+_NOWHERE = (QueueStanding.OUT, QueueStanding.FAULTY)
+_HEADS = (QueueStanding.BLOCKED, QueueStanding.RESERVING, QueueStanding.BARRED)
+
+
+def misplaced(pending: PendingQueue) -> list[str]:
+    """Return who of a queue stands elsewhere than where the queue has it."""
+    found = [
+        f"{one.uid} is aside, and stands {one.standing.name}" for one in pending.aside.values() if not _is_aside(one)
+    ]
+    for known in pending.classes.values():
+        if known.standing not in OF_CLASSES:
+            found.append(f"a class stands {known.standing.name}")
+        for one in known.members.values():
+            right = (
+                _HEADS
+                if one is pending.blocked
+                else (QueueStanding.LOST,)
+                if one is pending.loser
+                else (QueueStanding.QUEUED,)
+            )
+            if one.standing not in right:
+                found.append(f"{one.uid} is in the order, and stands {one.standing.name}")
     return found
+
+
+def _is_aside(entry: Entry) -> bool:
+    return entry.standing is QueueStanding.INADMISSIBLE
 
 
 def above_limits(node: TreeNode, usage: Usage) -> list[str]:

@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee
 from gatelift_admission.state import State
@@ -276,7 +277,7 @@ class Both(Fed):
         entry = self.fast.state.entries[uid]
         known = self.fast.state.queues[entry.queue].pending.classes.get(entry.shape) if entry.queue else None
         aside = bool(entry.queue) and uid in self.fast.state.queues[entry.queue].pending.aside
-        return aside or (known is not None and known.parked)
+        return aside or (known is not None and known.standing not in AWAKE)
 
     @staticmethod
     def _aside(queue: TwinQueue, work: Work) -> None:
