@@ -13,12 +13,15 @@ is closed. The loads:
 - `renewals`: one renewal a frame
 - `capacities`: one Capacity a frame, as many entries as there may be
 - `greetings`: streams that greet, one after the other
+- `credits`: fifty times a second how many placements it takes, one more and one less in turn
+- `reach`: fifty times a second that it reaches its API server, and that it does not
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import sys
 import time
 from collections.abc import Iterator
@@ -40,7 +43,9 @@ from gatelift_wire.values.messages import (
     Capacity,
     CapacityEntry,
     Close,
+    Control,
     CountsReport,
+    CreditGrant,
     Finished,
     Frame,
     Hello,
@@ -57,7 +62,10 @@ KEY = PlacementKey("11111111-2222-3333-4444-555555555555", 1)
 RENEW_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
 """From the end of a stream to the next dial."""
-LOADS = ("finished", "inventory", "json", "counts", "older", "strays", "renewals", "capacities", "greetings")
+SMALL = ("credits", "reach")
+"""Loads of small frames at an even pace."""
+SMALL_SECONDS = 0.02
+LOADS = ("finished", "inventory", "json", "counts", "older", "strays", "renewals", "capacities", "greetings", *SMALL)
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -209,16 +217,26 @@ class Hostile:
             self.told.size += len(data)
             if self.told.size > 1 << 20 or self.told.frames % 50 == 0:
                 self._say()
+            if self._orders.load in SMALL:
+                await asyncio.sleep(SMALL_SECONDS)
 
     def _renewal(self) -> bytes:
         control = (LeaseRenew(sent_at=time.monotonic(), api_reachable=True),)
         return codec.encode_from_agent(Frame(session=self._session, sequence=self._sequence, control=control))
+
+    def _small(self, load: str, *, other: bool) -> bytes:
+        said: Control = CreditGrant(credits=1 + other)
+        if load == "reach":
+            said = LeaseRenew(sent_at=time.monotonic(), api_reachable=other)
+        return codec.encode_from_agent(Frame(session=self._session, sequence=self._sequence, control=(said,)))
 
     def _frames(self) -> Iterator[bytes]:
         load, session = self._orders.load, self._session
         if load in {"renewals", "greetings"}:
             while True:
                 yield self._renewal()
+        for turn in itertools.count() if load in SMALL else ():
+            yield self._small(load, other=bool(turn % 2))
         if load == "inventory":
             data = codec.encode_from_agent(Frame(session=session, sequence=1, control=chunks()))
             while True:

@@ -29,12 +29,16 @@ import msgspec
 import uvloop
 
 from bench.fanout import Stage, enrol, paced, stage, write_secret
-from bench.hostile_worker import LOADS, Orders, Told
+from bench.hostile_flip import PREFIX
+from bench.hostile_worker import LOADS, SMALL, Orders, Told
 from bench.latency import summary
+from bench.loader import BESIDE, create, manifest, mutated
 from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
+from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR
 from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import children
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 
 AGENTS = 4
 PODS = 200
@@ -43,6 +47,12 @@ ROUNDS = 3
 PROBE_SECONDS = 0.01
 SETTLE_SECONDS = 2.0
 PASS_SECONDS_MAX = 120.0
+FLIP = "flip"
+"""The load of `hostile_flip`."""
+BESIDES = 100
+"""Pods that wait for a cluster which is not there, for loads that wake what waits; or that the hostile worker has."""
+BESIDES_SECONDS = 15.0
+"""Until those have found nobody and wait."""
 _HANDLED = re.compile(r'^gatelift_[a-z_]*handle[a-z_]*_bucket\{event="([^"]+)",le="([^"]+)"\} (\S+)$', re.MULTILINE)
 
 
@@ -111,9 +121,27 @@ async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIt
     told, path = made.home / f"told-{load}.json", made.home / f"orders-{load}.json"
     orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told))
     await asyncio.to_thread(write_secret, path, msgspec.json.encode(orders))
-    async with beside("bench.hostile_worker", str(path), fail=made.watcher.fail):
+    script = "bench.hostile_flip" if load == FLIP else "bench.hostile_worker"
+    async with beside(script, str(path), fail=made.watcher.fail):
         await asyncio.sleep(SETTLE_SECONDS)
         yield told
+
+
+def _label(load: str) -> str:
+    """Return by which label it is selected: that of the honest ones if it is to be given work."""
+    return "fanout" if load == FLIP else "hostile"
+
+
+def _besides(load: str) -> list[dict[str, Any]]:
+    """Return the pods that are there besides: what waits and no change helps, or what the hostile worker is given."""
+    if load == FLIP:
+        named, marks = PREFIX, {ANNOTATION_CLUSTER: f"hostile-{load}"}
+    else:
+        named, marks = f"{BESIDE}{load}-", {ANNOTATION_CLUSTER_SELECTOR: "bench=nowhere"}
+    pods = [mutated(manifest(f"{named}{number:04}")) for number in range(BESIDES if load in {*SMALL, FLIP} else 0)]
+    for pod in pods:
+        pod["metadata"].setdefault("annotations", {}).update(marks)
+    return pods
 
 
 def _told(path: Path) -> Told:
@@ -128,8 +156,11 @@ async def measure(agents: int, pods: int, rounds: int, loads: list[str]) -> dict
         if apart:
             own_core(made.manager.pid)
         await paced(made, pods // 4)
-        bundle, identities = await enrol(made.client, [f"hostile-{load}" for load in loads], "hostile")
-        for load, identity in zip(loads, identities, strict=True):
+        for load in loads:
+            bundle, (identity,) = await enrol(made.client, [f"hostile-{load}"], _label(load))
+            others = _besides(load)
+            await create(made.client, others)
+            await asyncio.sleep(BESIDES_SECONDS if others else 0.0)
             calm, beside_it = [], []
             for _ in range(rounds):
                 calm.append(await observed(made, pods))
@@ -166,7 +197,7 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=AGENTS)
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--loads", default=",".join(LOADS))
+    parser.add_argument("--loads", default=",".join((*LOADS, FLIP)))
     given = parser.parse_args()
     said = {
         "cores": os.cpu_count(),

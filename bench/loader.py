@@ -38,6 +38,10 @@ IMAGE = "registry.local/pause:1"
 OVER = ("Succeeded", "Failed")
 
 
+BESIDE = "beside-"
+"""With this begin the names of pods that are there besides, and are not followed."""
+
+
 @dataclass(slots=True)
 class Way:
     """What was seen of one pod, by name of the sight, and when."""
@@ -132,7 +136,7 @@ class Watcher:
 
     def _workload(self, workload: Workload, now: float) -> None:
         owner = next(iter(workload.metadata.owner_references), None)
-        if owner is None:
+        if owner is None or owner.name.startswith(BESIDE):
             return
         conditions = workload.status.conditions
         self._mark(owner.name, "workload", now)
@@ -143,6 +147,8 @@ class Watcher:
 
     def _user_pod(self, pod: Pod, now: float) -> None:
         name = pod.metadata.name
+        if name.startswith(BESIDE):
+            return
         self._mark(name, "created", now)
         if pod.status.phase in OVER:
             self._mark(name, "mirrored", now)

@@ -58,6 +58,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         ),
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
+        words_per_second=config.client_connection.qps / 2,
         admission=admission_settings.of(config),
         readiness=_readiness(config.wait_for_pods_ready),
         retention=RetentionSettings(

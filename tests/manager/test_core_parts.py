@@ -14,12 +14,12 @@ from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
 from gatelift.core.records import epochs, record
-from gatelift.core.records.attempts import Ending
+from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.gone import Evidence, Inventory, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.records.ledger import AttemptLedger, LedgerError
 from gatelift.core.state import showing
-from gatelift.core.told.mirror import urgent
+from gatelift.core.told.mirror import is_first
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding.decoding import read_object
@@ -441,11 +441,27 @@ READY = [{"type": "Ready", "status": "True"}]
 def test_the_first_run_and_the_end_are_shown_at_once(
     shown: dict[str, Any], reported: dict[str, Any], due: bool
 ) -> None:
-    assert urgent(json.dumps({"status": shown}).encode(), json.dumps(reported).encode()) is due
+    document = json.dumps({"status": shown}).encode()
+    assert is_first(an_attempt(), "p", document, json.dumps(reported).encode()) is due
 
 
-def test_a_status_that_cannot_be_read_is_left_to_the_kind_at_once() -> None:
-    assert urgent(b"{}", b"[")
+def an_attempt() -> Attempt:
+    return Attempt(uid="u", workload=ObjectKey("team", "p"), epoch=1)
+
+
+def test_hd_291_what_an_object_has_shown_of_a_placement_is_no_news_any_more() -> None:
+    attempt, runs, over = an_attempt(), {"phase": "Running", "conditions": READY}, {"phase": "Succeeded"}
+    news = []
+    for shown, reported in [({}, runs), (runs, over), (over, runs), (runs, over)]:
+        document = json.dumps({"status": shown}).encode()
+        news.append(is_first(attempt, "p", document, json.dumps(reported).encode()))
+    assert news == [True, True, False, False]
+    assert is_first(attempt, "another pod of it", b"{}", json.dumps(runs).encode())
+
+
+@pytest.mark.parametrize("status", [b"[", b'{"phase":"Running","conditions":null}'])
+def test_hd_291_a_status_that_cannot_be_read_waits_its_turn(status: bytes) -> None:
+    assert not is_first(an_attempt(), "p", b"{}", status)
 
 
 def test_the_wall_clock_is_read_not_asked() -> None:

@@ -285,6 +285,7 @@ def test_a_change_at_a_cluster_ends_the_wait_early() -> None:
     world.agents["a"].bid = None
     world.advance(1.0)
     assert winner(world) == ""
+    world.links.views["a"] = replace(world.links.views["a"], labels=(("zone", "north"),))
     world.upcall(ClusterChanged(cluster="a"))
     world.settle()
     assert winner(world) == "a"

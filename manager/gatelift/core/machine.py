@@ -35,11 +35,11 @@ from gatelift.core.api.events import (
 from gatelift.core.clusters.link_values import LinksPort, PlaceCounts, WriteIds
 from gatelift.core.conclusions import held, higher_terms, recovery, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
-from gatelift.core.dispatching import obeying, placing, unexplained
+from gatelift.core.dispatching import obeying, placing, unexplained, waking
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.rules import checks, containment, in_use, invariants, kept_record, readiness, unrecorded
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state import predecessors, showing
+from gatelift.core.state import predecessors, showing, word_writes
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.works import answers, deciding, owners, reconcile, taking
@@ -390,6 +390,8 @@ _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.COHORT: checks.cohort,
     Look.FLAVOR: in_use.flavor,
     Look.CLUSTER: _cluster_changed,
+    Look.WAKING: waking.go_on,
+    Look.WORDS: word_writes.call,
     Look.DOUBTS: strays.look,
     Look.UNDECIDED: containment.decide_again,
 }

@@ -27,6 +27,8 @@ class Look(enum.StrEnum):
     UNDECIDED = "undecided"  # a Workload, after deciding on its quota has failed
     UNTAKEN = "untaken"  # an object of which a version could not be taken
     DOUBTS = "doubts"  # placements that no cache explains
+    WORDS = "words"  # what follows a cluster's reports and waits for its share of all writes
+    WAKING = "waking"  # those whom a change of a cluster may help
     UNSENT = "unsent"  # objects whose write found no turn
 
 

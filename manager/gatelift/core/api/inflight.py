@@ -6,6 +6,7 @@ deciding again; after an outcome that nobody can tell, read first. A wait that o
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from gatelift.core.api.purposes import Purpose
@@ -25,7 +26,7 @@ class Outstanding:
 
     `uid`: of the Workload that a write is about; of the object as it was known when a read was asked for.
     `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
-    `informs`: it only tells people.
+    `informs`: it only tells people. `word_of`: the cluster whose report alone it follows, which may take it back.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """
 
@@ -36,6 +37,7 @@ class Outstanding:
     gone: str = ""
     lands_until: float = 0.0
     informs: bool = False
+    word_of: str = ""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,8 @@ class InFlight:
     by_id: dict[int, Outstanding] = field(default_factory=dict)
     by_ref: dict[ObjectRef, int] = field(default_factory=dict)
     trouble: dict[ObjectRef, _Trouble] = field(default_factory=dict)
+    by_word: Counter[str] = field(default_factory=Counter)
+    """How many follow the word of each cluster."""
 
     def begin(self, request_id: int, outstanding: Outstanding) -> None:
         """Note a request that goes out. Raises RuntimeError when one for the object is out already: our mistake."""
@@ -64,12 +68,17 @@ class InFlight:
             raise RuntimeError(f"two requests in flight for {outstanding.ref}: {outstanding.purpose}")
         self.by_id[request_id] = outstanding
         self.by_ref[outstanding.ref] = request_id
+        if outstanding.word_of:
+            self.by_word[outstanding.word_of] += 1
 
     def end(self, request_id: int) -> Outstanding | None:
         """Take a request off the list; None when it is unknown (of an earlier life, or answered twice)."""
         outstanding = self.by_id.pop(request_id, None)
         if outstanding is not None:
             self.by_ref.pop(outstanding.ref, None)
+            if outstanding.word_of:
+                self.by_word[outstanding.word_of] -= 1
+                self.by_word += Counter()  # keeps those alone of which any is out
         return outstanding
 
     def overtake(self, ref: ObjectRef, uid: str) -> None:

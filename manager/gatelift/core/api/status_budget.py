@@ -48,6 +48,9 @@ class _Line:
 class StatusBudget:
     """Tokens: one is one write."""
 
+    per_second: float = PER_SECOND
+    saved_max: float = SAVED_MAX
+    out_max: int = OUT_MAX
     tokens: float = SAVED_MAX
     at: float = 0.0
     out: int = 0
@@ -82,7 +85,7 @@ class StatusBudget:
         self._called.discard(key)
 
     def call(self, now: float) -> list[Key]:
-        """Return whose turn it is, one for each token, at most SAVED_MAX."""
+        """Return whose turn it is, one for each token, at most `saved_max`."""
         called: list[Key] = []
         while self.waiting and self.spend(now):
             self._turn = 1 - self._turn
@@ -108,15 +111,19 @@ class StatusBudget:
         """Take that its outcome is there."""
         self.out -= informs
 
+    def counts(self, out: int) -> None:
+        """Take how many writes are under way, where somebody else counts them."""
+        self.out = out
+
     def earn(self) -> None:
         """Note a write that is a transition."""
-        self.tokens = min(SAVED_MAX, self.tokens + SHARE)
+        self.tokens = min(self.saved_max, self.tokens + SHARE)
 
     def spend(self, now: float) -> bool:
         """Take one token; False when there is none (look again after `wait`)."""
-        self.tokens = min(SAVED_MAX, self.tokens + max(0.0, now - self.at) * PER_SECOND)
+        self.tokens = min(self.saved_max, self.tokens + max(0.0, now - self.at) * self.per_second)
         self.at = now
-        if self.tokens < 1.0 or self.out >= OUT_MAX:
+        if self.tokens < 1.0 or self.out >= self.out_max:
             return False
         self.tokens -= 1.0
         return True
@@ -124,4 +131,4 @@ class StatusBudget:
     @property
     def wait(self) -> float:
         """Seconds until the next token, at the most."""
-        return 1.0 / PER_SECOND
+        return 1.0 / self.per_second

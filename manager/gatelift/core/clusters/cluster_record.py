@@ -38,6 +38,10 @@ from gatelift_wire.values.moments import soonest
 INFO_SECONDS = 1.0
 """Facts that only people read (capacity, counts) are written at most this often."""
 
+REACH_SECONDS = 1.0
+"""From one write of whether the agent reaches its API server to the next: who says yes and no in turn gets one write a
+second, and no grant between, since that waits for the record (P4). The first is written at once."""
+
 RETRY_SECONDS = 1.0
 """After a write that failed or whose outcome nobody knows: the watch brings the newer object within this, or we ask."""
 
@@ -69,7 +73,7 @@ class ClusterRecord:
         self._leading = leading
         self._write: Write | None = None
         self._written_session = 0
-        self._not_before = 0.0
+        self._not_before = self._reach_at = 0.0
         self._informs_at = 0.0
         self._told_left_out = ""
         self._forged_version = ""
@@ -126,7 +130,7 @@ class ClusterRecord:
 
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
-        self._not_before, self.doubted_term, self._first = 0.0, 0, 0
+        self._not_before, self._reach_at, self.doubted_term, self._first = 0.0, 0.0, 0, 0
         self._forged_version, self._edited, self._tried = "", "", cluster_numbers.Tried()
         self.awaits_comparison = False
         self.door.close()
@@ -379,9 +383,8 @@ class ClusterRecord:
 
     def _due(self, purpose: StatusPurpose) -> float:
         """Return when a write may go out; silence counts only when all grants are over that anybody gave (P3)."""
-        return (
-            max(self._not_before, self.grants.silence_counts_at) if purpose is StatusPurpose.LOST else self._not_before
-        )
+        own = {StatusPurpose.LOST: self.grants.silence_counts_at, StatusPurpose.UNREACHABLE: self._reach_at}
+        return max(self._not_before, own.get(purpose, self._not_before))
 
     def next_write(self) -> StatusPurpose | None:
         """Return what is to be written first.
@@ -442,4 +445,6 @@ class ClusterRecord:
         self.facts = replace(self.facts, **write.changes)
         self.adopt(event.object)
         self._not_before = now if write.purpose is not StatusPurpose.INFO else now + INFO_SECONDS
+        if write.purpose is StatusPurpose.UNREACHABLE:
+            self._reach_at = now + REACH_SECONDS
         return write

@@ -75,7 +75,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
     if core.open_offers.answered(cluster, bid.key, now, held=bid.kind is BidKind.HELD):
-        dispatch.wake_one(core)
+        dispatch.wake_one(core, cluster)
     attempt = core.attempts.get(bid.key.uid)
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
     if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
@@ -142,12 +142,14 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 
 
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
-    """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
+    """Take how many pods are over; that fewer are than what counts so is charged at once.
+
+    As by the first word of it: what a leader has found is charged for what is left.
+    """
     is_first = attempt.count(said)
     known = core.knowledge.workloads.get(attempt.workload)
-    if known is not None:
-        attempt.gives_back(reclaimed.due(known, attempt))
-    if is_first and known is not None and known.status.reclaimable_pods:
+    takes_back = known is not None and attempt.frees_no_more(reclaimed.over(known, attempt))
+    if known is not None and known.status.reclaimable_pods and (is_first or takes_back):
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)
     core.mark_attempt(attempt)
@@ -162,7 +164,7 @@ def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> No
         problem = mirror.unreadable(report.status)
         if problem:
             text = f"status of {report.kind} {report.name} is none and is not shown: {problem}"
-            core.note(text, attempt, warning=True)
+            few_lines.note(core, attempt.cluster, text, attempt)
         else:
             _keep_one(core, attempt, known, report)
 

@@ -17,13 +17,10 @@ from gatelift.core.clusters.link_values import (
     Upcall,
 )
 from gatelift.core.conclusions import higher_terms, recovery, reports
-from gatelift.core.dispatching import dispatch, fit
+from gatelift.core.dispatching import waking
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core
 from gatelift_kube.values.resources import ObjectKey
-
-WAKE_MAX = 64
-"""Workloads that wait for a cluster and are looked at again at one change of it: bounds the work of one event."""
 
 
 def take(core: Core, upcall: Upcall, now: float) -> None:
@@ -82,18 +79,9 @@ def _look_at_all(core: Core, cluster: str) -> None:
 
 def _changed(core: Core, cluster: str, now: float) -> None:
     """Something about a cluster changed: what waited for that may go on."""
-    core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
-    core.failures.cluster_changed(cluster)
+    if waking.changed(core, cluster, now):
+        core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     if core.links.state(cluster) is None:
         reports.let_go(core, cluster)
         recovery.forget(core, cluster)
     core.placements.note(cluster)
-    view = core.view(cluster)
-    room = fit.room_at(core, view, now) if view is not None and view.open else 0
-    for _ in range(min(room, WAKE_MAX, core.cluster_waiters.count_for_room())):
-        dispatch.wake_one(core)
-    for uid in core.cluster_waiters.next_for_any(WAKE_MAX):
-        core.failures.wake(uid)
-        attempt = core.attempts.get(uid)
-        if attempt is not None:
-            core.mark_attempt(attempt)

@@ -25,6 +25,10 @@ NO_ANSWER = "did not answer in time"
 STALE_SECONDS = 1.0
 """A cluster that says that it has used an epoch is asked for the next one after so long, doubling. An honest one says
 so for as many as a restored record has forgotten, and each costs a write."""
+ROOM_SECONDS = ANSWER_SECONDS_MAX
+"""How long quota is kept for clusters that lack room and answer nobody: as long as for an answer to an offer."""
+ROOM_SECONDS_MAX = 300.0
+"""And in all, also where they answer others: the longest pause of what no cluster takes."""
 LOOKS_DOUBLED = 4
 """How often the wait for answers doubles: from 0.3 to 4.8 s, about the patience with clusters that say nothing."""
 
@@ -46,18 +50,33 @@ def _first_round(case: Case, owner: Owner) -> None:
     attempt.used_nowhere({})
     ranked, short = candidates(case, owner)
     if not ranked:
-        if short:
-            core.cluster_waiters.wait_for_room(attempt.uid)
-            core.agenda.wake(attempt.look, now + ANSWER_SECONDS_MAX)
-        else:
+        if not short or not _is_patient(core, attempt, short, now):
             give_back(core, attempt, now)
         return
+    core.cluster_waiters.wants_no_room(attempt.uid)
     settings = core.settings.dispatch
     names = [one.name for one in ranked if one.ended == ranked[0].ended]  # a bid of those where it ended comes later
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
     asked = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
     attempt.begin_round(asked)
     _offer(case, owner, asked, names[:1] if alone else _some(core, names, now))
+
+
+def _is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> bool:
+    """Wait for room at these; False when that has had its time: what is kept for them is kept from all others.
+
+    They have so long from when one of them answered anybody, since a long line is worked through; and from the first
+    time that it waits. Who has found nobody before holds no quota for who answers nobody (HD-294).
+    """
+    checks = attempt.reserve.checks if attempt.reserve is not None else ()
+    since = core.cluster_waiters.wait_for_room(attempt.uid, short, checks, now)
+    heard = max(core.open_offers.answered_at(name) for name in short)
+    until = max(heard, heard if core.failures.has_given_up(attempt.uid) else since) + ROOM_SECONDS
+    until = min(until, since + ROOM_SECONDS_MAX)
+    if now >= until:
+        return False
+    core.agenda.wake(attempt.look, min(until, now + ANSWER_SECONDS_MAX))
+    return True
 
 
 def _some(core: Core, names: list[str], now: float) -> list[str]:
@@ -171,15 +190,13 @@ def _refused(core: Core, attempt: Attempt, cluster: str, bid: Bid, now: float) -
     reason = bid.refusal or Refusal.INVALID
     why = f"{reason.value}{f': {bid.text}' if bid.text else ''}"
     settings = core.settings.dispatch
-    if (
-        reason is Refusal.EPOCH_STALE
-    ):  # others are asked first in the next one, and this one after growing pauses (HD-271)
+    if reason is Refusal.EPOCH_STALE:  # others go first in the next one, this one after growing pauses (HD-271)
         attempt.spend_epoch()
         core.failures.failed(attempt.uid, cluster, now)
         pause = backoff(core.failures.ended(attempt.uid, cluster, now), STALE_SECONDS, settings.give_up_max)
         core.failures.avoid(attempt.uid, cluster, now + pause, why)
     elif reason.permanent:
-        core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why)
+        core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why, reason.value)
     return why
 
 
@@ -210,12 +227,12 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
 def free_room(core: Core, uid: str, cluster: str) -> None:
     """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
     if core.placements.applied(cluster, uid):
-        wake_one(core)
+        wake_one(core, cluster)
 
 
-def wake_one(core: Core) -> None:
-    """Look at the workload that has waited longest for room."""
-    while (uid := core.cluster_waiters.next_for_room()) is not None:
+def wake_one(core: Core, cluster: str) -> None:
+    """Look at the workload that has waited longest for room at a cluster."""
+    while (uid := core.cluster_waiters.next_for_room(cluster)) is not None:
         attempt = core.attempts.get(uid)
         if attempt is not None and attempt.state is AttemptState.RESERVED:
             core.mark_attempt(attempt)
@@ -225,13 +242,17 @@ def wake_one(core: Core) -> None:
 def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | None = None) -> None:
     """Give the reservation back to the engine; the workload waits and says why: no cluster can take it, or `why`."""
     settings = core.settings.dispatch
+    since = attempt.round.since if attempt.round is not None else now
     withdraw(core, attempt, now)
+    core.cluster_waiters.wants_no_room(attempt.uid)
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
     said = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
     attempt.wait_for(said)
     if why is None:
-        core.cluster_waiters.wait_for_any(attempt.uid)
+        core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
+        if core.cluster_changes.gained_since(attempt.why_not, since):
+            core.failures.wake(attempt.uid, now + settings.give_up_base)  # it changed after it had refused
         telling.no_cluster(core, attempt, said)
     core.mark_attempt(attempt)

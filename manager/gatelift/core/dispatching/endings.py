@@ -82,7 +82,7 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
         core.failures.failed(attempt.uid, attempt.cluster, core.now)
         if outcome.how is Wire.REFUSED:
             until = core.now + core.settings.dispatch.give_up_base
-            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message)
+            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message, outcome.reason)
     core.mark_attempt(attempt)
     return True
 

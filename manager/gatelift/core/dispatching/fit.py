@@ -79,12 +79,8 @@ def unfit(view: ClusterView | None, want: Requirements) -> str:
     """Return why a cluster cannot be asked at all, "" when it can; what only a bid can tell is not asked here."""
     if view is None:
         return "no WorkerCluster of that name"
-    if view.state is not LinkState.CONNECTED or not view.open:
-        return "not connected"
-    if not view.api_reachable:
-        return "its agent does not reach its API server"
-    if view.cordoned or view.draining:
-        return "cordoned" if view.cordoned else "draining"
+    if unusable(view):
+        return unusable(view)
     if want.kind not in view.kinds:
         return f"does not serve kind {want.kind}"
     if view.allowed_namespaces and want.namespace not in view.allowed_namespaces:
@@ -95,6 +91,17 @@ def unfit(view: ClusterView | None, want: Requirements) -> str:
         return f"the workload asks for clusters with {want.selector}"
     shut = view.accepted_namespaces is not None and want.namespace not in view.accepted_namespaces
     return _too_small(view, want) or (closed(want.namespace) if shut else "")
+
+
+def unusable(view: ClusterView) -> str:
+    """Return why a cluster takes no work at all now, "" when it may."""
+    if view.state is not LinkState.CONNECTED or not view.open:
+        return "not connected"
+    if not view.api_reachable:
+        return "its agent does not reach its API server"
+    if view.cordoned or view.draining:
+        return "cordoned" if view.cordoned else "draining"
+    return ""
 
 
 def closed(namespace: str) -> str:
@@ -153,8 +160,8 @@ def room_at(core: Core, view: ClusterView, now: float) -> int:
     return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
-def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], bool]:
-    """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
+def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], list[str]]:
+    """Return the clusters to ask, best first, and those that only lack credit at the moment.
 
     Why each of the others is not among them is kept in `attempt.why_not`. Where nobody else is left, those are asked in
     which the namespace takes no work: their agents say whether it is missing, and are asked again when they change.
@@ -165,14 +172,15 @@ def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], bool]:
     goal = targets.targets(core, checks)
     ranked: list[ClusterRank] = []
     shut: list[ClusterRank] = []
-    short = False
+    short: list[str] = []
     if goal.problem:
         attempt.not_used(goal.check, goal.problem)
     for name in goal.clusters:
         view = core.view(name)
         why, mute = _why_not(core, attempt, want, name, now)
         if view is not None and (mute or not why) and room_at(core, view, now) <= 0:
-            why, mute, short = why or NO_CREDIT, False, short or not why
+            short += [] if why else [name]
+            why, mute = why or NO_CREDIT, False
         if why:
             attempt.not_used(name, why)
         if view is not None and (mute or not why):

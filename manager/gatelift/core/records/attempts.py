@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -99,7 +100,11 @@ class Attempt:
     given_back: dict[str, int] = field(
         default_factory=dict
     )  # pod set -> pods whose quota was given back, at most so far
-    unshown_since: float = 0.0
+    unshown_since: dict[str, float] = field(default_factory=dict)  # by object, of those that show what was before
+    mirrored_at: dict[str, float] = field(default_factory=dict)  # by object, when it was last asked to be written
+    stages_shown: dict[str, frozenset[str]] = field(default_factory=dict)  # by object, that it ran, that it was over
+    freed: Mapping[str, int] | None = None  # pods that count as over, by pod set: the fewest since that was written
+    freed_at: float = float("-inf")  # when more of them last counted
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
     trouble_since: float = 0.0  # since when the Workload says something else of it
@@ -253,10 +258,19 @@ class Attempt:
         is_first, self.counts = self.counts is None, counts
         return is_first
 
-    def gives_back(self, due: tuple[tuple[str, int], ...]) -> None:
-        """Take for how many pods quota is given back: what others may have been granted since is not taken again."""
-        for name, count in due:
-            self.given_back[name] = max(count, self.given_back.get(name, 0))
+    def frees(self, over: Mapping[str, int], now: float) -> None:
+        """Take that so many of its pods count as over: others may have that quota from now on, so it stays given."""
+        self.freed, self.freed_at = over, now
+        self.given_back = {name: max(count, self.given_back.get(name, 0)) for name, count in over.items()}
+
+    def frees_no_more(self, over: Mapping[str, int]) -> bool:
+        """Take that no more of them are over, at once; say whether that is less than counts."""
+        if self.freed is None:
+            self.freed = over
+            return False
+        before = self.freed
+        self.freed = {name: min(count, over.get(name, 0)) for name, count in before.items()}
+        return self.freed != before
 
     def has_trouble(self, trouble: Trouble | None) -> None:
         """Take what keeps its pods from running."""
@@ -290,14 +304,26 @@ class Attempt:
 
     # --- what is shown of it ----------------------------------------------------------------------------------------
 
-    def shown(self) -> None:
-        """Take that the user's object shows what was reported, or is being written so."""
-        self.unshown_since = 0.0
+    def shown(self, name: str) -> None:
+        """Take that a user's object shows what was reported, or is being written so."""
+        self.unshown_since.pop(name, None)
 
-    def unshown(self, now: float) -> float:
+    def mirrors(self, name: str, now: float) -> None:
+        """Take that a user's object is being written so."""
+        self.shown(name)
+        self.mirrored_at[name] = now
+
+    def unshown(self, name: str, now: float) -> float:
         """Take that it does not; return since when."""
-        self.unshown_since = self.unshown_since or now
-        return self.unshown_since
+        return self.unshown_since.setdefault(name, now)
+
+    def has_shown(self, name: str, stages: frozenset[str]) -> frozenset[str]:
+        """Take what a user's object shows of how far it is; return all that it has shown in this attempt."""
+        before = self.stages_shown.get(name, frozenset())
+        if stages <= before:
+            return before
+        self.stages_shown[name] = before | stages
+        return self.stages_shown[name]
 
     def trouble_shown(self) -> None:
         """Take that the Workload says what keeps its pods from running, or need not."""

@@ -5,11 +5,13 @@ than the cluster has reported of this epoch, and nothing of what waits. What a l
 until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). Not where
 counts of the pod sets were lowered since: of pods that were asked for and not granted that makes granted ones. Of a Pod
 nothing is ever given back before its end, and no cluster counts it: nothing is believed. That of a Workload without an
-owner is its controller's to write, and believed. Pure. Neighbours: `reconcile` has it written, `kept_record` asks what
+owner is its controller's to write, and believed. Pure. Neighbours: `reclaiming` has it written, `kept_record` asks what
 to charge.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
@@ -28,16 +30,41 @@ def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     attempt never fewer than before, as in Kueue: others hold that quota by then, and would be ended for it. Counted
     from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
     """
+    return _from_what_was_asked(known, over(known, attempt))
+
+
+def over(known: Workload, attempt: Attempt) -> dict[str, int]:
+    """Return how many of the granted pods are over, per pod set, as the cluster has reported; none where it has not."""
     said = attempt.counts
     if said is None or known.status.admission is None:
-        return ()
+        return {}
     granted = record.granted(known)
     held = {one.name: one.remaining for one in said.pod_sets}
+    found = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
+    return found | {
+        name: max(count, found.get(name, 0)) for name, count in attempt.given_back.items() if name in granted
+    }
+
+
+def _from_what_was_asked(known: Workload, over: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    granted = record.granted(known)
     asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
-    over = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
-    found = {name: count + asked[name] - granted[name] for name, count in over.items() if name in asked and count > 0}
-    kept = {name: max(count, found.get(name, 0)) for name, count in attempt.given_back.items() if name in asked}
-    return tuple(sorted({**found, **kept}.items()))
+    return tuple(
+        (name, count + asked[name] - granted[name])
+        for name, count in over.items()
+        if name in asked and name in granted and count > 0
+    )
+
+
+def _charged(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
+    """Return what may count as free now: what is over, and was whenever the cluster spoke since that was written.
+
+    So a cluster that counts up and down takes quota back at once, and frees it no faster than `reclaiming` lets it.
+    """
+    now, freed = over(known, attempt), attempt.freed
+    if freed is not None:
+        now = {name: min(count, freed.get(name, 0)) for name, count in now.items()}
+    return _from_what_was_asked(known, now)
 
 
 def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Workload:
@@ -47,7 +74,7 @@ def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Work
     """
     if not known.status.reclaimable_pods or (counted and _is_found(known, attempt)):
         return known
-    most = dict(due(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
+    most = dict(_charged(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
     pods = tuple(
         ReclaimablePod(one.name, min(one.count, most[one.name]))
         for one in known.status.reclaimable_pods

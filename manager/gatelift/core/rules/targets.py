@@ -49,11 +49,16 @@ def targets(core: Core, checks: tuple[str, ...]) -> Targets:
     config = core.knowledge.config_of(core.knowledge.checks[name])
     if config is None:
         return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
+    return Targets(clusters=named(core, config), check=name)
+
+
+def named(core: Core, config: MultiKueueConfig) -> tuple[str, ...]:
+    """Return the clusters that a MultiKueueConfig names, and those that its selector selects."""
     chosen = dict.fromkeys(each for each in config.spec.clusters if each != LOCAL_CLUSTER)
     selector = config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, "")
     if selector:
         chosen.update(dict.fromkeys(_selected(core, selector)))
-    return Targets(clusters=tuple(chosen), check=name)
+    return tuple(chosen)
 
 
 def selector_problem(config: MultiKueueConfig) -> str:

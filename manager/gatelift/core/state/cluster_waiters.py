@@ -1,48 +1,102 @@
-"""Who waits for a cluster: for room at one, or for any that could take it. Pure. Neighbours: `core` (owns it)."""
+"""Who waits for a cluster: for room at some, or for any that could take it. Pure. Neighbours: `core` (owns it)."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from gatelift.core.api.lines import take_first
+
+class _Wish(NamedTuple):
+    """Room that somebody waits for: since when, at which clusters, and which checks its queue has."""
+
+    since: float
+    clusters: tuple[str, ...]
+    checks: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class ClusterWaiters:
     """UIDs of attempts, each list with who has waited longest first. Only this module writes it."""
 
-    _for_room: dict[str, None] = field(default_factory=dict)
-    _for_any: dict[str, None] = field(default_factory=dict)
+    _for_room: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Cluster -> who stands in line there."""
+    _wishes: dict[str, _Wish] = field(default_factory=dict)
+    _for_any: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Whom no cluster could take -> the checks of its queue."""
+    _woken: dict[str, dict[str, float]] = field(default_factory=dict)
+    """UID -> cluster -> when a change of that cluster woke it last, or will."""
 
-    def wait_for_room(self, uid: str) -> None:
-        """Let an attempt wait until a cluster has room; who waits already keeps its place."""
-        self._for_room.setdefault(uid)
+    # --- for room at some -----------------------------------------------------------------------------------------
 
-    def next_for_room(self) -> str | None:
-        """Take whoever has waited longest for room."""
-        return next(iter(take_first(self._for_room, 1)), None)
+    def wait_for_room(self, uid: str, clusters: Iterable[str], checks: tuple[str, ...], now: float) -> float:
+        """Let an attempt wait until one of these has room, in its place; return since when it waits."""
+        before = self._wishes.get(uid)
+        wish = _Wish(before.since if before is not None else now, tuple(clusters), checks)
+        self._leave_lines(uid, but=wish.clusters)
+        self._wishes[uid] = wish
+        for cluster in wish.clusters:
+            self._for_room.setdefault(cluster, {}).setdefault(uid)
+        return wish.since
+
+    def next_for_room(self, cluster: str) -> str | None:
+        """Take whoever has waited longest for room at a cluster; since when it waits is kept."""
+        uid = next(iter(self._for_room.get(cluster, ())), None)
+        if uid is not None:
+            self._leave_lines(uid)
+        return uid
 
     def waits_for_room(self, uid: str) -> bool:
-        """Say whether an attempt waits for room."""
-        return uid in self._for_room
+        """Say whether an attempt stands in line for room."""
+        wish = self._wishes.get(uid)
+        return wish is not None and any(uid in self._for_room.get(cluster, ()) for cluster in wish.clusters)
 
-    def count_for_room(self) -> int:
-        """Return how many wait for room."""
-        return len(self._for_room)
+    def count_for_room(self, cluster: str) -> int:
+        """Return how many wait for room at a cluster."""
+        return len(self._for_room.get(cluster, ()))
 
     def wants_no_room(self, uid: str) -> None:
         """Take that an attempt waits for no room any more."""
-        self._for_room.pop(uid, None)
+        self._leave_lines(uid)
+        self._wishes.pop(uid, None)
 
-    def wait_for_any(self, uid: str) -> None:
-        """Let an attempt wait that no cluster could take, until something about one of them changes."""
-        self._for_any[uid] = None
+    def _leave_lines(self, uid: str, but: tuple[str, ...] = ()) -> None:
+        wish = self._wishes.get(uid)
+        for cluster in wish.clusters if wish is not None else ():
+            line = self._for_room.get(cluster)
+            if line is None or cluster in but:
+                continue
+            line.pop(uid, None)
+            if not line:
+                del self._for_room[cluster]
 
-    def next_for_any(self, count: int) -> list[str]:
-        """Take so many of those that no cluster could take."""
-        return take_first(self._for_any, count)
+    # --- for any --------------------------------------------------------------------------------------------------
+
+    def wait_for_any(self, uid: str, checks: tuple[str, ...]) -> None:
+        """Let an attempt wait that no cluster could take, until one changes of those to which these checks lead."""
+        self._for_any[uid] = checks
+
+    def checks_of(self, uid: str) -> tuple[str, ...] | None:
+        """Return the checks of whose queue says where it may go; None: it waits for nobody."""
+        wish = self._wishes.get(uid)
+        return wish.checks if wish is not None else self._for_any.get(uid)
+
+    def everybody(self) -> deque[str]:
+        """Return who waits, for any cluster or for room at some."""
+        return deque((*self._for_any, *self._wishes))
+
+    def wake(self, uid: str, cluster: str, now: float, pause: float) -> float:
+        """Take that a change of a cluster wakes an attempt; return when it may: once in `pause` by each cluster."""
+        times = self._woken.setdefault(uid, {})
+        at = max(now, times[cluster] + pause) if cluster in times and times[cluster] <= now else times.get(cluster, now)
+        times[cluster] = at
+        if at <= now:
+            self._for_any.pop(uid, None)
+        return at
 
     def forget(self, uid: str) -> None:
         """Keep nothing of an attempt."""
-        self._for_room.pop(uid, None)
+        self.wants_no_room(uid)
         self._for_any.pop(uid, None)
+        self._woken.pop(uid, None)

@@ -24,6 +24,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, Owner, key_of
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.state.caution import Caution
+from gatelift.core.state.cluster_changes import ClusterChanges
 from gatelift.core.state.cluster_waiters import ClusterWaiters
 from gatelift.core.state.creations import Creations
 from gatelift.core.state.dispatch_values import DispatchFailures
@@ -40,6 +41,7 @@ from gatelift.core.state.shown_queues import ShownQueues
 from gatelift.core.state.untaken import Untaken
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
+from gatelift.core.state.word_writes import WordWrites
 from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.contained import Contained
@@ -77,11 +79,15 @@ UNSENT_AT_ONCE = 64
 
 
 class Decided(NamedTuple):
-    """The object that is written, in the version that it was decided on; `uid`: of the Workload that it is for."""
+    """The object that is written, in the version that it was decided on.
+
+    `uid`: of the Workload that it is for; `word_of`: the cluster whose report it follows (`word_writes`).
+    """
 
     ref: ObjectRef
     version: str
     uid: str = ""
+    word_of: str = ""
 
 
 @dataclass(slots=True)
@@ -103,12 +109,14 @@ class Core:
     out_of_sight: OutOfSight = field(default_factory=OutOfSight)
     placements: Placements = field(default_factory=Placements)
     cluster_waiters: ClusterWaiters = field(default_factory=ClusterWaiters)
+    cluster_changes: ClusterChanges = field(default_factory=ClusterChanges)
     waiting_reasons: WaitingReasons = field(default_factory=WaitingReasons)
     sessions: Sessions = field(default_factory=Sessions)
     not_ready: NotReady = field(default_factory=NotReady)
     classless: Waiters[str, ObjectRef] = field(default_factory=Waiters)  # missing class -> who names it
     unsent: Unsent = field(default_factory=Unsent)
     budget: StatusBudget = field(default_factory=StatusBudget)
+    words: WordWrites = field(default_factory=WordWrites)
     doubts: Doubts = field(default_factory=Doubts)
     contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
     untaken: Untaken = field(default_factory=Untaken)
@@ -235,6 +243,7 @@ class Core:
                 uid=decided.uid,
                 lands_until=lands_until,
                 informs=informs,
+                word_of=decided.word_of,
             ),
         )
         self.budget.began(informs=informs)
@@ -259,7 +268,8 @@ class Core:
         left_out = own_conditions.leaves_out(workload, body) if status else ""
         if left_out:
             self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
-        self.patch(Decided(ref, version, meta.uid), step, purpose)
+        word_of = self.attempts[meta.uid].cluster if purpose is Purpose.RECLAIM else ""
+        self.patch(Decided(ref, version, meta.uid, word_of), step, purpose)
 
     def create(self, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:
         """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""
@@ -384,6 +394,8 @@ class Core:
         self.doubts.forget(cluster)
         self.open_offers.session_ended(cluster)
         self.failures.forget_cluster(cluster)
+        self.cluster_changes.forget(cluster)
+        self.words.forget(cluster)
 
     def forget_trouble(self, ref: ObjectRef) -> None:
         """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""

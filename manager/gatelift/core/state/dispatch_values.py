@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +40,22 @@ ENDED_MAX = 50_000
 """Workloads of which it is remembered where they ended; the oldest go first, at the price of one more try there."""
 
 
+class _Refused(NamedTuple):
+    """Until when a cluster is not asked for a workload, in words and by the reason that its agent gave."""
+
+    until: float
+    why: str
+    refusal: str
+
+
 @dataclass(slots=True)
 class DispatchFailures:
     """What failed where, fading with time."""
 
     half_life: float = 300.0
     _weight: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _avoid: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
+    _avoid: dict[tuple[str, str], _Refused] = field(default_factory=dict)
+    _avoid_at: dict[str, dict[str, None]] = field(default_factory=dict)  # cluster -> workloads that it has refused
     _given_up: dict[str, tuple[int, float]] = field(default_factory=dict)
     _ended: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     """Workload -> cluster -> how often it ended there lately, and when that was counted."""
@@ -69,32 +80,42 @@ class DispatchFailures:
         weight, at = noted or (0.0, now)
         return float(weight * 0.5 ** ((now - at) / self.half_life))
 
-    def avoid(self, uid: str, cluster: str, until: float, why: str) -> None:
-        """Do not offer this workload to this cluster before `until`, unless the cluster changes."""
+    def avoid(self, uid: str, cluster: str, until: float, why: str, refusal: str = "") -> None:
+        """Do not offer this workload to this cluster before `until`, unless the cluster changes in what it refused."""
         if len(self._avoid) >= AVOID_MAX:
-            del self._avoid[next(iter(self._avoid))]
-        self._avoid.pop((uid, cluster), None)
-        self._avoid[(uid, cluster)] = (until, why)
+            self._ask_again(*next(iter(self._avoid)))
+        self._ask_again(uid, cluster)
+        self._avoid[(uid, cluster)] = _Refused(until, why, refusal)
+        self._avoid_at.setdefault(cluster, {})[uid] = None
 
     def avoided(self, uid: str, cluster: str, now: float) -> str:
         """Return why this cluster is not asked for this workload now, "" when it may be."""
         found = self._avoid.get((uid, cluster))
         if found is None:
             return ""
-        if found[0] <= now:
-            del self._avoid[(uid, cluster)]
+        if found.until <= now:
+            self._ask_again(uid, cluster)
             return ""
-        return found[1]
+        return found.why
 
     def forget_cluster(self, cluster: str) -> None:
         """Drop what is remembered of a cluster that is gone."""
         self._weight.pop(cluster, None)
-        self.cluster_changed(cluster)
+        self.cluster_changed(cluster, lambda _uid, _refusal: True)
 
-    def cluster_changed(self, cluster: str) -> None:
-        """Ask it again: what was refused there may fit now."""
-        for key in [key for key in self._avoid if key[1] == cluster]:
-            del self._avoid[key]
+    def cluster_changed(self, cluster: str, mends: Callable[[str, str], bool]) -> None:
+        """Ask it again for those whose refusal (UID, reason) this may have mended: what was refused there may fit."""
+        for uid in list(self._avoid_at.get(cluster, ())):
+            if mends(uid, self._avoid[(uid, cluster)].refusal):
+                self._ask_again(uid, cluster)
+
+    def _ask_again(self, uid: str, cluster: str) -> None:
+        there = self._avoid_at.get(cluster)
+        if self._avoid.pop((uid, cluster), None) is None or there is None:
+            return
+        del there[uid]
+        if not there:
+            del self._avoid_at[cluster]
 
     def gave_up(self, uid: str, now: float, base: float, most: float) -> float:
         """Note that no cluster could take a workload; return when to try again, later each time in a row."""
@@ -103,15 +124,19 @@ class DispatchFailures:
         self._given_up[uid] = (count, until)
         return until
 
+    def has_given_up(self, uid: str) -> bool:
+        """Say whether no cluster could take a workload when it was tried last."""
+        return uid in self._given_up
+
     def paused_until(self, uid: str) -> float:
         """Return the time before which a workload is not tried again, 0 if it may be."""
         return self._given_up.get(uid, (0, 0.0))[1]
 
-    def wake(self, uid: str) -> None:
-        """Try again at once: something changed at a cluster. How often it failed in a row stays."""
-        count, _ = self._given_up.get(uid, (0, 0.0))
+    def wake(self, uid: str, at: float) -> None:
+        """Try again by then at the latest: something changed at a cluster. How often it failed in a row stays."""
+        count, until = self._given_up.get(uid, (0, 0.0))
         if count:
-            self._given_up[uid] = (count, 0.0)
+            self._given_up[uid] = (count, min(until, at))
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a workload that was placed."""

@@ -69,6 +69,10 @@ class OpenOffers:
         """Say whether the cluster has answered anything after `since`: then it is slow, not silent."""
         return self._answered.get(cluster, since) > since
 
+    def answered_at(self, cluster: str) -> float:
+        """Return when a cluster last answered anything in this session; long ago where it has not."""
+        return self._answered.get(cluster, float("-inf"))
+
     def trusted(self, cluster: str) -> bool:
         """Say whether its last answer was to hold room, and it was not found silent since: it will hold room again."""
         return cluster in self._trusted

@@ -27,6 +27,8 @@ class CoreSettings:
     requeue_base: float = 1.0
     requeue_max: float = 3600.0
     status_every: float = 1.0
+    words_per_second: float = 250.0
+    """Writes a second that the reports of one cluster may cause while others write: half of the budget."""
     admission: EngineSettings = field(default_factory=EngineSettings)
     readiness: ReadinessSettings | None = None
     retention: RetentionSettings = field(default_factory=RetentionSettings)

@@ -1,7 +1,9 @@
 """What of a worker's report the user's object shows, and when: three writes for a pod's whole life.
 
-Shown at once: the first time it runs (a pod: Ready), and the end. Everything between is merged into the next write that
-is due, at the latest after `status_every`. Neighbours: `owners` calls, `gatelift_kinds` makes the patch.
+Shown at once: the first time it runs (a pod: Ready), and the first end, each once in a placement. Everything else is
+merged into the next write that is due, `MERGE_SECONDS` later; where it runs or is over again, `MERGE_SECONDS` after the
+last write. So a worker that says one and the other in turn gets one write a second, and all that it says has its share
+(`word_writes`). Neighbours: `owners` calls, `gatelift_kinds` makes the patch.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
+from gatelift.core.state import word_writes
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Decided
 from gatelift_kinds.shared import placed_on
@@ -21,6 +24,8 @@ from gatelift_kube.values.unreadable import UNREADABLE
 MERGE_SECONDS = 1.0
 """Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
 
+
+_NEITHER, _RUNS, _OVER = frozenset[str](), frozenset({"runs"}), frozenset({"over"})
 
 COUNT_MAX = 2**31 - 1
 """Kubernetes counts pods in int32; the API server refuses a status that says more."""
@@ -108,21 +113,28 @@ def show(case: Case, owner: Owner) -> None:
     report = attempt.reports.get(owner.object.metadata.name)
     if report is None or not report.status:
         return
+    meta = owner.object.metadata
     body = owner.kind.mirror_patch(owner.object, owner.raw, report.status)
     if body is None:
-        attempt.shown()
+        attempt.shown(meta.name)
+        core.words.leave(attempt.cluster, owner.look)
         return
-    if not urgent(owner.raw, report.status):
-        due = attempt.unshown(now) + MERGE_SECONDS
+    if not is_first(attempt, meta.name, owner.raw, report.status):
+        since = attempt.unshown(meta.name, now)
+        if turns(owner.raw, report.status):  # such as a pod that is ready again, for which a time-out may run
+            since = min(since, attempt.mirrored_at.get(meta.name, since - MERGE_SECONDS))
+        due = since + MERGE_SECONDS
         if now < due:
             core.agenda.wake(owner.look, due)
             return
     if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, owner.look, now):
         return
-    attempt.shown()
-    meta = owner.object.metadata
+    if not word_writes.may_write(core, attempt.cluster, owner.look, now):
+        return
+    attempt.mirrors(meta.name, now)
     step = PatchStep(body=placed_on.noted(body, meta, attempt.cluster), subresource="status")
-    core.patch(Decided(owner.ref, meta.resource_version), step, Purpose.MIRROR)
+    decided = Decided(owner.ref, meta.resource_version, word_of=attempt.cluster)
+    core.patch(decided, step, Purpose.MIRROR)
 
 
 def show_unreachable(case: Case, owner: Owner) -> None:
@@ -155,11 +167,26 @@ def shows_run(shown: bytes) -> bool:
     return status.runs or status.over or ran
 
 
-def urgent(shown: bytes, reported: bytes) -> bool:
-    """Say whether the report shows the end, or the first time it runs. What cannot be read is shown at once."""
+def is_first(attempt: Attempt, name: str, shown: bytes, reported: bytes) -> bool:
+    """Say whether a report shows the first end of a placement's object, or the first time it runs.
+
+    What the object shows has been shown, whoever wrote it. What cannot be read waits its turn.
+    """
     try:
         new = _STATUS.decode(reported)
         old = _OBJECT.decode(shown).status
     except UNREADABLE:
-        return True
-    return (new.over and not old.over) or (new.runs and not old.runs)
+        return False
+    return bool(_stages(new) - attempt.has_shown(name, _stages(old)))
+
+
+def turns(shown: bytes, reported: bytes) -> bool:
+    """Say whether what is reported runs and what is shown does not, or is over: at once, unless it was just written."""
+    try:
+        return bool(_stages(_STATUS.decode(reported)) - _stages(_OBJECT.decode(shown).status))
+    except UNREADABLE:
+        return False
+
+
+def _stages(status: _Status) -> frozenset[str]:
+    return _OVER if status.over else _RUNS if status.runs else _NEITHER

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import made_for
 from gatelift.core.conclusions import raising, recovery, reports
-from gatelift.core.dispatching import endings, placing
+from gatelift.core.dispatching import endings, placing, waking
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner, key_of
@@ -59,6 +59,7 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
             predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
             core.knowledge.put(obj)
+            waking.led_to(core, obj)
             _all_checks(core)
             predecessors.reach_changed(core)
         case _:

@@ -13,7 +13,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import held, higher_terms, raising, reports
 from gatelift.core.dispatching import dispatch, endings, placing, verdicts
-from gatelift.core.records import reclaimed, record
+from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -37,7 +37,7 @@ from gatelift.core.rules import (
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_troubles
-from gatelift.core.works import owners, requeueing
+from gatelift.core.works import owners, reclaiming, requeueing
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -227,6 +227,7 @@ def _catch_up(case: Case) -> None:
         attempt.winner_is_written(core.next_revision())
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
+        core.cluster_waiters.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
         placing.lose(core, attempt)
@@ -284,7 +285,7 @@ def _onward(case: Case) -> None:
     elif owner is not None and attempt.live:
         placing.converse(case, owner)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
-            _reclaim(case)
+            reclaiming.reclaim(case)
 
 
 def _without_record(case: Case) -> None:
@@ -384,18 +385,3 @@ def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
         return
     body = record.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
     core.patch_workload(case.known, body, Purpose.ADMIT)
-
-
-def _reclaim(case: Case) -> None:
-    """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
-
-    Until the cluster has reported, what was written in this epoch stays (a release takes it away).
-    """
-    core, known, attempt = case.core, case.known, case.attempt
-    if attempt.counts is None or known.status.admission is None:
-        return
-    if core.resting.rests(case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, case.now):
-        return
-    due = reclaimed.due(known, attempt)
-    if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
-        core.patch_workload(known, record.reclaim_write(known, due), Purpose.RECLAIM)

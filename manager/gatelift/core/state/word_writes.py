@@ -1,0 +1,89 @@
+"""What the reports of one cluster may have written: half of all writes, while others write as well. Pure.
+
+A worker may say of each of its placements in turn that it runs and that it does not: each change is a write, in the one
+budget of all. What it causes has a line of its own; first come first served, its thousands would be before everybody's
+next one. Who alone writes has all. Neighbours: `status_budget` (the line), `inflight` (counts what is out).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.status_budget import StatusBudget
+from gatelift_kube.values.resources import ObjectKey
+
+if TYPE_CHECKING:
+    from gatelift.core.state.core import Core
+
+OUT_MAX = 128
+"""Writes under way that follow one cluster's reports: half of those at which nothing more is decided."""
+SHARED_SECONDS = 10.0
+"""For so long after others have written anything a cluster has its share alone."""
+CALL_SECONDS = 0.02
+"""Between two calls of those who wait, so that one call is for some of them."""
+
+
+@dataclass(slots=True)
+class WordWrites:
+    """By cluster."""
+
+    _lines: dict[str, StatusBudget] = field(default_factory=dict)
+    _shared_until: dict[str, float] = field(default_factory=dict)
+
+    def line(self, cluster: str, per_second: float) -> StatusBudget:
+        """Return the line of a cluster, whose share is so much."""
+        found = self._lines.get(cluster)
+        if found is None:
+            saved = max(1.0, per_second)
+            found = StatusBudget(per_second=per_second, saved_max=saved, out_max=OUT_MAX, tokens=saved)
+            self._lines[cluster] = found
+        return found
+
+    def shares(self, cluster: str, now: float, *, others: bool) -> bool:
+        """Say whether a cluster has its share alone; `others`: others write now."""
+        if others:
+            self._shared_until[cluster] = now + SHARED_SECONDS
+        return now < self._shared_until.get(cluster, 0.0)
+
+    def leave(self, cluster: str, key: Key) -> None:
+        """Take that there is nothing to write any more."""
+        if cluster in self._lines:
+            self._lines[cluster].leave(key)
+
+    def forget(self, cluster: str) -> None:
+        """Keep nothing of a cluster."""
+        self._lines.pop(cluster, None)
+        self._shared_until.pop(cluster, None)
+
+
+def may_write(core: Core, cluster: str, key: Key, now: float) -> bool:
+    """Say whether a write may go out that follows a cluster's report; if not, `key` is looked at in its turn."""
+    line = _line(core, cluster)
+    shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > line.out)
+    if not shares and not line.waiting and line.out < line.out_max:
+        return True
+    if line.ask(key, now):
+        return True
+    core.agenda.wake(_look(cluster), now + CALL_SECONDS)
+    return False
+
+
+def call(core: Core, key: ObjectKey, now: float) -> None:
+    """Look at those whose turn it is."""
+    line = _line(core, key.name)
+    for each in line.call(now):
+        core.agenda.mark(each)
+    if line.waiting:
+        core.agenda.wake(_look(key.name), now + CALL_SECONDS)
+
+
+def _line(core: Core, cluster: str) -> StatusBudget:
+    line = core.words.line(cluster, core.settings.words_per_second)
+    line.counts(core.inflight.by_word[cluster])
+    return line
+
+
+def _look(cluster: str) -> Key:
+    return Key(Look.WORDS, ObjectKey("", cluster))

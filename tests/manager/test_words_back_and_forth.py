@@ -1,0 +1,286 @@
+"""HD-291, HD-292, HD-293, HD-295 (IS-10, IS-11): what a worker says back and forth is written at a pace, in its share.
+
+All of it is legal: a pod that is over and runs again, counts that go up and down, an API server that is reached and is
+not. A worker that says so as fast as it can gets no write, and no line of the log, for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.purposes import Purpose
+from gatelift.core.state.few_lines import LINES_MAX
+from gatelift.core.state.word_writes import OUT_MAX, SHARED_SECONDS, may_write
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
+from gatelift_wire.values.messages import ObjectReport
+from support.manager.builders import a_job, a_pod, a_setting
+from support.manager.links_bench import Manager
+from support.manager.worker_cluster_api import Api
+from support.manager.world import RUNNING, SUCCEEDED, World, a_running_pod, a_world, workload_ref
+
+PENDING = {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}
+
+
+def pod_writes(world: World, since: int) -> int:
+    return sum(ref.resource == POD for _, ref, _ in world.api.writes[since:])
+
+
+def test_hd_291_the_first_run_and_the_first_end_are_shown_at_once() -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], RUNNING)
+    world.settle()
+    assert world.find("Pod")["status"]["phase"] == "Running"
+    agent.show(agent.commits[0], SUCCEEDED)
+    world.settle()
+    assert world.find("Pod")["status"]["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("other", [SUCCEEDED, PENDING], ids=["over", "pending"])
+def test_hd_291_after_that_each_object_gets_one_write_a_second(other: dict[str, Any]) -> None:
+    world, agent = a_running_pod()
+    world.advance(5.0)
+    before = len(world.api.writes)
+    for number in range(500):
+        agent.show(agent.commits[0], {**(RUNNING if number % 2 else other), "reason": f"R{number}"})
+        world.advance(0.02)
+    assert 5 <= pod_writes(world, before) <= 12
+    agent.show(agent.commits[0], RUNNING)
+    world.advance(2.0)
+    assert world.find("Pod")["status"]["phase"] == "Running", "what it says last is shown"
+
+
+def test_hd_291_a_write_that_is_refused_leaves_the_first_run_urgent() -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    refused: list[Any] = []
+
+    def fail(command: Any) -> Any:
+        if command.ref.resource == POD and not refused:
+            world.api.edit(command.ref, lambda one: one["metadata"].setdefault("labels", {}).update(x="y"))
+            refused.append(command)
+
+    world.fail = fail
+    agent.show(agent.commits[0], RUNNING)
+    world.settle()
+    assert refused
+    assert world.find("Pod")["status"]["phase"] == "Running"
+
+
+# --- what is over needs no quota -------------------------------------------------------------------------------------
+
+
+def a_job_that_runs() -> World:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job(parallelism=8, completions=8))
+    world.settle()
+    return world
+
+
+def counts(world: World, over: int) -> None:
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], remaining=8 - over, succeeded=over, reclaimable=over)
+    world.settle()
+
+
+def charged(world: World) -> int:
+    uid = world.find("Workload")["metadata"]["uid"]
+    return sum(world.machine.core.ledger.engine.charged(uid).values())
+
+
+def workload_writes(world: World, since: int) -> int:
+    return sum(ref.resource.kind == "Workload" for _, ref, _ in world.api.writes[since:])
+
+
+def test_hd_291_counts_that_go_up_and_down_are_written_once_a_second() -> None:
+    world = a_job_that_runs()
+    counts(world, 1)
+    before = len(world.api.writes)
+    for number in range(200):
+        counts(world, 1 + number % 3)
+        world.advance(0.05)
+    assert 5 <= workload_writes(world, before) <= 11
+
+
+def test_hd_291_quota_is_taken_back_at_once_and_given_no_faster_than_it_is_written() -> None:
+    world = a_job_that_runs()
+    whole = charged(world)
+    counts(world, 4)
+    assert charged(world) == whole // 2
+    counts(world, 2)
+    assert charged(world) == whole * 3 // 4, "what is charged is never less than what may run"
+    counts(world, 4)
+    world.api.edit(workload_ref(world), lambda one: one["metadata"]["annotations"].update(seen="anew"))
+    world.settle()
+    assert charged(world) == whole * 3 // 4
+    world.advance(1.0)
+    assert charged(world) == whole // 2
+    counts(world, 3)
+    world.advance(1.0)
+    assert world.find("Workload")["status"]["reclaimablePods"] == [{"name": "main", "count": 3}]
+
+
+# --- the share of a cluster ------------------------------------------------------------------------------------------
+
+
+def sharing(per_second: float) -> World:
+    world = a_world(a_setting())
+    core = world.machine.core
+    core.settings = replace(core.settings, words_per_second=per_second)
+    return world
+
+
+def others_write(world: World) -> None:
+    ref = ObjectRef(POD, ObjectKey("team", "another"))
+    world.machine.core.inflight.begin(1, Outstanding(ref=ref, purpose=Purpose.RELEASE_OWNER))
+
+
+def written(world: World, seconds: float, cluster: str = "a") -> int:
+    """Return how many of a thousand objects, of which each asks when it is its turn, may be written in so many s."""
+    core, count = world.machine.core, 0
+    keys = [Key(Look.OWNER, ObjectKey("team", f"{cluster}-{number}"), POD) for number in range(1000)]
+    waiting = [key for key in keys if not may_write(core, cluster, key, world.now)]
+    count = len(keys) - len(waiting)
+    end = world.now + seconds
+    while world.now < end:
+        world.now += 0.1
+        core.agenda.ring(world.now)
+        while (key := core.agenda.take()) is not None:
+            if key.look is Look.WORDS:
+                machine_pass(world, key)
+            else:
+                count += may_write(core, cluster, key, world.now)
+    return count
+
+
+def machine_pass(world: World, key: Key) -> None:
+    world.machine._pass(key, world.now)
+
+
+def test_hd_292_what_one_cluster_says_has_its_share_while_others_write() -> None:
+    world = sharing(20.0)
+    others_write(world)
+    assert 20 * 6 - 1 <= written(world, 5.0) <= 20 * 6 + 1, "a second's at once, and then its share"
+
+
+def test_hd_292_who_alone_writes_is_not_slowed() -> None:
+    assert written(sharing(20.0), 0.1) == 1000
+
+
+def test_hd_292_the_share_ends_when_others_have_not_written_for_a_while() -> None:
+    world = sharing(20.0)
+    others_write(world)
+    key = Key(Look.OWNER, ObjectKey("team", "p"), POD)
+    may_write(world.machine.core, "a", key, world.now)
+    world.machine.core.inflight.end(1)
+    world.now += SHARED_SECONDS - 1.0
+    assert written(world, 0.1) < 100
+    world = sharing(20.0)
+    others_write(world)
+    may_write(world.machine.core, "a", key, world.now)
+    world.machine.core.inflight.end(1)
+    world.now += SHARED_SECONDS
+    assert written(world, 0.1) == 1000
+
+
+def test_hd_292_each_cluster_has_its_own_share() -> None:
+    world = sharing(20.0)
+    others_write(world)
+    assert written(world, 0.1) < 30
+    assert written(world, 0.1, cluster="b") > 19
+
+
+def test_hd_292_writes_under_way_are_bounded_as_well_and_nobody_else_waits_for_them() -> None:
+    world = sharing(10_000.0)
+    core = world.machine.core
+    for number in range(OUT_MAX):
+        ref = ObjectRef(POD, ObjectKey("team", f"p-{number}"))
+        core.inflight.begin(10 + number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of="a"))
+    key = Key(Look.OWNER, ObjectKey("team", "p"), POD)
+    assert not may_write(core, "a", key, world.now)
+    assert may_write(core, "b", key, world.now)
+    core.inflight.end(10)
+    world.now += 1.0
+    machine_pass(world, Key(Look.WORDS, ObjectKey("", "a")))
+    assert may_write(core, "a", key, world.now)
+
+
+@pytest.mark.parametrize("what", ["mirror", "counts"])
+def test_hd_292_what_follows_a_report_is_counted_for_its_cluster(what: str) -> None:
+    world = a_job_that_runs()
+    outstanding: list[Outstanding] = []
+
+    class Watched(type(world.machine.core.inflight)):  # type: ignore[misc]
+        __slots__ = ()
+
+        def begin(self, request_id: int, one: Outstanding) -> None:
+            outstanding.append(one)
+            super().begin(request_id, one)
+
+    world.machine.core.inflight.__class__ = Watched
+    agent = world.agents["a"]
+    if what == "mirror":
+        agent.show(agent.commits[0], {"active": 8, "ready": 8})
+    else:
+        counts(world, 2)
+    world.advance(3.0)
+    seen = [one.word_of for one in outstanding if one.purpose in {Purpose.MIRROR, Purpose.RECLAIM}]
+    assert seen
+    assert set(seen) == {"a"}
+    assert not world.machine.core.inflight.by_word
+
+
+# --- reached and not reached -----------------------------------------------------------------------------------------
+
+
+def test_hd_293_who_reaches_its_api_server_and_does_not_in_turn_gets_one_write_a_second() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(3)
+    before = manager.writes
+    for number in range(100):
+        reach(manager, reachable=bool(number % 2))
+        manager.pass_time(0.1, step=0.1)
+    assert 5 <= manager.writes - before <= 11
+
+
+def test_hd_293_the_first_is_written_at_once_and_nothing_is_granted_before_what_it_says_is_written() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(3)
+    reach(manager, reachable=False)
+    assert manager.api.get("w1").status.api_reachable is False
+    manager.now += 0.2
+    granted = manager.agents[1].lease_acknowledged_at
+    reach(manager, reachable=True)
+    assert manager.api.get("w1").status.api_reachable is False
+    assert manager.agents[1].lease_acknowledged_at == granted
+    manager.pass_time(1.0, step=0.1)
+    assert manager.api.get("w1").status.api_reachable is not False
+    assert manager.agents[1].lease_acknowledged_at != granted
+
+
+def reach(manager: Manager, *, reachable: bool) -> None:
+    said = manager.agents[1].set_facts(credits_=5, api_reachable=reachable, replicas=1, kinds=("Pod",), now=manager.now)
+    manager.agent_says(1, said)
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def test_hd_295_statuses_that_cannot_be_read_leave_a_few_lines() -> None:
+    world, agent = a_running_pod()
+    for number in range(200):
+        status = b'{"phase":"x%d"}' % number
+        agent.say(ObjectReport(key=agent.commits[0], kind="Pod", name="one", uid="w", status=status))
+    world.settle()
+    assert len([note for note in world.notes if "is not shown" in note.text]) == LINES_MAX
