@@ -11,7 +11,7 @@ from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import Move, Placement
 from gatelift_agent.core.seeing import early, foreign, observing, taking
 from gatelift_agent.core.state import untaken
-from gatelift_agent.core.state.untaken import Untaken, subject_of
+from gatelift_agent.core.state.untaken import AgentUntaken, subject_of
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_kube.deciding.contained import Contained
@@ -327,7 +327,7 @@ def word(number: int, version: str = "1", *, gone: bool = False, last: bool = Fa
     ids=["newer", "older", "no longer labelled", "its last", "known", "labelled again"],
 )
 def test_is_4_the_newest_word_is_kept(said: list[Any], unknown: bool, kept: list[Any]) -> None:
-    words = Untaken()
+    words = AgentUntaken()
     words.keep(subject_of(said[0]), (said[0],), 1.0)
     for each in said[1:]:
         words.hear(each, unknown=unknown)
@@ -336,7 +336,7 @@ def test_is_4_the_newest_word_is_kept(said: list[Any], unknown: bool, kept: list
 
 def test_is_4_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(untaken, "UNTAKEN_MAX", 2)
-    words = Untaken()
+    words = AgentUntaken()
     assert [words.keep(subject_of(word(number)), (word(number),), 1.0) for number in range(3)] == [True, True, False]
     assert words.keep(subject_of(word(1)), (word(1, "2"),), 1.0)
     assert len(words) == 2

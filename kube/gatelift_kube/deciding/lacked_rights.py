@@ -23,7 +23,7 @@ _REFUSAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedRight:
     """What kind of request it is, whatever the object and its namespace."""
 
     method: str
@@ -33,23 +33,23 @@ class Asked:
     watch: bool
 
 
-def asked(method: str, path: str, query: str) -> Asked:
+def asked(method: str, path: str, query: str) -> AskedRight:
     """Return what kind of request it is."""
     parts = path.strip("/").split("/")
     head = 2 if parts[0] == "api" else 3
     group, rest = parts[:head], parts[head:]
     if rest[:1] == ["namespaces"] and len(rest) > 2 and rest[2] not in {"status", "finalize"}:
         rest = rest[2:]
-    return Asked(method, "/".join([*group, *rest[:1], *rest[2:]]), len(rest) > 1, "watch=1" in query)
+    return AskedRight(method, "/".join([*group, *rest[:1], *rest[2:]]), len(rest) > 1, "watch=1" in query)
 
 
 class LackedRights:
     """Remembers of each kind of request whether the last answer was that we may not."""
 
     def __init__(self) -> None:
-        self._refused: OrderedDict[Asked, tuple[str, float]] = OrderedDict()
+        self._refused: OrderedDict[AskedRight, tuple[str, float]] = OrderedDict()
 
-    def refused(self, request: Asked, error: ForbiddenError, now: float) -> str:
+    def refused(self, request: AskedRight, error: ForbiddenError, now: float) -> str:
         """Take a refusal; return what right it is about, "" where it is about something else."""
         found = _REFUSAL.search(error.message)
         if found is None:
@@ -62,7 +62,7 @@ class LackedRights:
         self._refused[request] = right, now
         return f"{found['who']} may not {right}; give it the roles of deploy/ of this version"
 
-    def granted(self, request: Asked) -> None:
+    def granted(self, request: AskedRight) -> None:
         """Take that such a request was answered."""
         self._refused.pop(request, None)
 

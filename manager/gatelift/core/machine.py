@@ -57,7 +57,7 @@ from gatelift_kube.deciding.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.moments import soonest
 
 _SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN})
@@ -174,7 +174,7 @@ class Machine:
             case WentBack():
                 core.step_down(event.text)
             case ObjectSeen() | ObjectGone():
-                taking.take(core, event, now, self._pass_on)
+                self._object(event, now)
             case Synced():
                 self._pass_on(event, now)
                 self._lead(self._beginning.listed(event.resource), now)
@@ -186,6 +186,28 @@ class Machine:
                 self._read(event, now)
             case _:
                 self._pass_on(event, now)
+
+    def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
+        """Take an object that came in; should that raise, it is kept."""
+        self._take_in(event, now)
+        taking.tried(self.core, event, now)
+
+    def _take_in(self, version: ObjectSeen | ObjectGone, now: float) -> bool:
+        core = self.core
+        with Boundary(containment.object_failed, core, version, now=now):
+            if version.resource == WORKER_CLUSTER:
+                self._pass_on(version, now)
+                recovery.take(core, version)
+                core.untaken.taken(version)
+            else:
+                taking.take(core, version, now)
+            return True
+        return False
+
+    def _take_again(self, ref: ObjectRef, now: float) -> None:
+        """Take what could not be taken of an object, oldest first, up to what raises again."""
+        if all(self._take_in(version, now) for version in self.core.untaken.of(ref)):
+            taking.taken_again(self.core, ref)
 
     def _lead(self, gained: LeadershipGained | None, now: float) -> None:
         """Begin to lead, from the state as of when the Lease was taken, or later."""
@@ -355,7 +377,7 @@ class Machine:
 
     def _pass(self, key: Key, now: float) -> None:
         if key.look is Look.UNTAKEN and key.resource is not None:
-            taking.take_again(self.core, ObjectRef(key.resource, key.object), now, self._pass_on)
+            self._take_again(ObjectRef(key.resource, key.object), now)
         elif key.resource is not None:
             owners.reconcile(self.core, ObjectRef(key.resource, key.object), now)
         elif key.look is Look.INFORM:

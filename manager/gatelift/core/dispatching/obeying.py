@@ -17,7 +17,7 @@ from gatelift.core.records.attempts import Ending
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.rules import containment, ends, execution_time, seeking
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.rules.ends import Standing
+from gatelift.core.rules.ends import WhatStands
 from gatelift.core.state.core import Core
 from gatelift_kube.deciding.writes import ObjectGone
 from gatelift_kube.objects.kueue import Workload
@@ -39,7 +39,7 @@ def stop_if_asked(core: Core, key: ObjectKey, now: float) -> None:
         return  # R3: somebody else may lead
     placed = attempt.key if attempt is not None else PlacementKey(rec.uid, rec.epoch)
     ending = attempt.ending if attempt is not None else None
-    ending = ending or _asked(core, Standing(known, rec, placed), now)
+    ending = ending or _asked(core, WhatStands(known, rec, placed), now)
     if attempt is not None and ending is not None:
         attempt.end_for(ending)
         placing.stop(core, attempt, ending, now)
@@ -58,7 +58,7 @@ def _latest(core: Core, key: ObjectKey) -> Workload | None:
     return cast("Workload", kept.object)
 
 
-def _asked(core: Core, says: Standing, now: float) -> Ending | None:
+def _asked(core: Core, says: WhatStands, now: float) -> Ending | None:
     """Return why it is to stop by what its objects say, each row of the table by itself."""
     if _is_seen_gone(core, ObjectRef(WORKLOAD, says.rec.ref.key), says.rec.uid):
         return Ending(reason=texts.WORKLOAD_DELETED, message=ends.DELETED, evict=False)
@@ -73,7 +73,7 @@ def _asked(core: Core, says: Standing, now: float) -> Ending | None:
     return None
 
 
-def _with_owner(core: Core, says: Standing, now: float) -> Standing:
+def _with_owner(core: Core, says: WhatStands, now: float) -> WhatStands:
     """Return what stands in the API with what does of its user's object."""
     owner = core.knowledge.owner_of(says.known)
     for ref in containment.owner_refs_of(core, says.known):

@@ -41,9 +41,8 @@ def over(known: Workload, attempt: Attempt) -> dict[str, int]:
     granted = record.granted(known)
     held = {one.name: one.remaining for one in said.pod_sets}
     found = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
-    return found | {
-        name: max(count, found.get(name, 0)) for name, count in attempt.given_back.items() if name in granted
-    }
+    kept = {name: count for name, count in attempt.given_back.items() if name in granted}
+    return found | {name: max(count, found.get(name, 0)) for name, count in kept.items()}
 
 
 def _from_what_was_asked(known: Workload, over: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -26,7 +26,7 @@ FINISHED = Ending(reason=texts.FINISHED, message="The workload is finished", evi
 SUSPENDED = Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER)
 
 
-class Standing(NamedTuple):
+class WhatStands(NamedTuple):
     """What stands in the API of a Workload and its object.
 
     `object`: what is known of the user's object at all, also where it could not be read as that (`owner` is None then).
@@ -46,7 +46,7 @@ def is_deleted(meta: ObjectMeta | None) -> bool:
     return meta is not None and meta.deletion_timestamp is not None
 
 
-def deleted(says: Standing) -> Ending | None:
+def deleted(says: WhatStands) -> Ending | None:
     """Stop what is deleted, or whose object is, or is gone."""
     if is_deleted(says.known.metadata):
         return Ending(reason=texts.WORKLOAD_DELETED, message=DELETED, evict=False)
@@ -55,12 +55,12 @@ def deleted(says: Standing) -> Ending | None:
     return None
 
 
-def finished(says: Standing) -> Ending | None:
+def finished(says: WhatStands) -> Ending | None:
     """Stop what still runs of what somebody else wrote Finished of."""
     return FINISHED if is_true(says.known.status.conditions, texts.FINISHED) else None
 
 
-def evicted(says: Standing) -> Ending | None:
+def evicted(says: WhatStands) -> Ending | None:
     """Stop what is written as evicted, and has not given its quota back yet."""
     return as_written(says.known) if is_evicted(says.rec) else None
 
@@ -76,12 +76,12 @@ def as_written(known: Workload) -> Ending:
     return Ending(reason=said.reason if said else "", message=said.message if said else "")
 
 
-def inactive(says: Standing) -> Ending | None:
+def inactive(says: WhatStands) -> Ending | None:
     """Stop what a person, or we, have deactivated."""
     return None if says.known.spec.active else deactivation.ending(says.known)
 
 
-def left_queue(says: Standing) -> Ending | None:
+def left_queue(says: WhatStands) -> Ending | None:
     """Stop what has left its queue."""
     if says.owner is None or not has_left(says.known, says.owner):
         return None
@@ -93,7 +93,7 @@ def has_left(known: Workload, owner: Owner) -> bool:
     return not owner.managed and not is_true(known.status.conditions, texts.FINISHED)
 
 
-def suspended(says: Standing) -> Ending | None:
+def suspended(says: WhatStands) -> Ending | None:
     """Stop what its user suspended while it was placed."""
     if says.owner is None:
         return None
@@ -105,7 +105,7 @@ def change_of(owner: Owner, known: Workload, placed: PlacementKey) -> UserChange
     return owner.kind.user_change(owner.object, known, placed, record.granted(known))
 
 
-TABLE: tuple[Callable[[Standing], Ending | None], ...] = (
+TABLE: tuple[Callable[[WhatStands], Ending | None], ...] = (
     deleted,
     finished,
     evicted,

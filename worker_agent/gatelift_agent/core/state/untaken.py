@@ -41,7 +41,7 @@ class _Kept(NamedTuple):
     again_at: float
 
 
-class Untaken:
+class AgentUntaken:
     """What could not be taken, by object."""
 
     __slots__ = ("_kept", "doubted")

@@ -16,7 +16,7 @@ from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state.condemned import Condemned
 from gatelift_agent.core.state.leadership import Leadership
-from gatelift_agent.core.state.untaken import Untaken
+from gatelift_agent.core.state.untaken import AgentUntaken
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
 from gatelift_agent.core.values.commands import AgentNote, Command, ReadNamespace, ReadPods
@@ -100,7 +100,7 @@ class World:
         self.unread: dict[ObjectRef | PlacementKey, float] = {}
         """What raised an exception and may be of a placement that is not known, and when it is read again (never by
         time: when it was taken). While there is any, absence proves nothing."""
-        self.untaken = Untaken()
+        self.untaken = AgentUntaken()
         self.early: dict[str, tuple[Resource, KubeObject]] = {}
         """What watches called gone before placements were made of what is there, by UID (`early`)."""
         self.namespaces: dict[str, Namespace] = {}
