@@ -7,13 +7,21 @@ from typing import Any
 
 import pytest
 
+from gatelift.core.api import events
 from gatelift.core.api.events import UNPROVED
+from gatelift.core.api.user_objects import UserObject
+from gatelift.core.clusters.link_values import LinkState, PlacementsInventoried
+from gatelift.core.conclusions import inventories
+from gatelift.core.records.gone import Evidence
 from gatelift.core.state import caution
 from gatelift.core.state.caution import Ahead, Caution
+from gatelift.core.state.few_lines import LINES_MAX
+from gatelift.core.state.predecessors import Memory
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import Bid, BidKind, GatesLifted, Offer, Stop, Stopped
+from gatelift_wire.values.messages import Bid, BidKind, Evicted, GatesLifted, Offer, Stop, Stopped
 from gatelift_wire.values.refusals import Refusal
 from support.manager.agents import Held
+from support.manager.api import ref_of
 from support.manager.builders import NAMESPACE, a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world
 
@@ -190,3 +198,132 @@ def test_hd_272_what_an_inventory_lists_and_nothing_explains_is_charged_with_our
     world.connect("b")
     assert reserved(world) == ("2" if marked else "1")
     assert world.machine.core.caution.holds(uid)
+
+
+def test_hd_278_the_record_proves_the_epoch_that_it_names_and_no_other() -> None:
+    """HD-278: one word about the next epoch of what a worker had kept its quota when it was over there."""
+    world = a_world(a_setting(cpu=1))
+    world.api.apply(a_pod("one").document())
+    world.advance(3.0)
+    (key,) = world.agents["a"].commits
+    agent = world.agents["a"]
+    agent.show(key, RUNNING)
+    agent.say(GatesLifted(key=PlacementKey(key.uid, 2)))
+    world.advance(1.0)
+    assert world.links.broken_off == [("a", UNPROVED)]
+    world.stopped(key, "a")
+    agent.placements.pop(key)
+    agent.say(Evicted(key=key, reason="WorkerObjectDeleted", message="by somebody"))
+    world.advance(1.0)
+    assert reserved(world) in {"0", "1"}
+    assert not world.machine.core.ledger.engine.is_adrift(key.uid)
+    assert not world.machine.core.caution.runs_beside(key.uid)
+
+
+def torn(world: World, uid: str) -> None:
+    """Take the reservation off a record, but not where it was placed, around the policy."""
+    (found,) = (one for one in world.all("Workload") if one["metadata"]["uid"] == uid)
+
+    def strip(document: Any) -> None:
+        document["status"].pop("admission", None)
+        document["status"]["conditions"] = []
+
+    world.api.edit(ref_of(found), strip)
+
+
+def test_hd_279_a_torn_record_holds_until_its_clusters_inventory_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HD-279: the hold was let go as the comparison began; that came to no end, and it ran twice."""
+    monkeypatch.setattr(inventories, "COMPARED_PER_CALL", 1)
+    world = a_world(a_setting(cpu=100), clusters=())
+    world.connect("a")
+    for name in ("one", "two", "three", "four"):
+        world.api.apply(a_pod(name).document())
+    world.advance(5.0)
+    for key in world.agents["a"].commits:
+        world.agents["a"].show(key, RUNNING)
+    world.advance(5.0)
+    uid = max(one["metadata"]["uid"] for one in world.all("Workload"))
+    torn(world, uid)
+    view = world.links.views["a"]
+    world.boot()
+    world.links.views["a"] = replace(view, state=LinkState.LOST, open=False)
+    world.connect("b")
+    world.advance(60.0)
+    core = world.machine.core
+    assert core.caution.holds(uid)
+    agent = world.agents["a"]
+    world.sessions["a"] += 1
+    agent.session = world.sessions["a"]
+    world.links.views["a"] = replace(view, state=LinkState.CONNECTED, session=agent.session, open=True)
+    world.links.pending.append(
+        PlacementsInventoried(
+            cluster="a",
+            session=agent.session,
+            record_revision=core.record_revision,
+            applied=0,
+            entries=agent.inventory(),
+        )
+    )
+    world.give(events.Ticked())
+    assert core.caution.holds(uid), "while it is compared"
+    world.cut("a", lost=True)
+    world.advance(60.0)
+    assert core.caution.holds(uid), "and when that came to no end"
+    assert not world.agents["b"].placements
+
+
+def test_hd_279_what_is_not_listed_any_more_holds_no_longer() -> None:
+    world, uid = a_full_world()
+    world.agents["b"].say(GatesLifted(key=PlacementKey(uid, 1)))
+    world.advance(1.0)
+    assert world.machine.core.caution.holds(uid)
+    world.cut("b")
+    world.connect("b")
+    world.advance(1.0)
+    assert not world.machine.core.caution.holds(uid)
+
+
+def test_hd_280_an_older_epoch_that_runs_is_remembered_for_the_next_leader() -> None:
+    """HD-280: what ran on though a person had said fenced was known to this leader alone; the next placed it anew."""
+    world = a_world(a_setting(cpu=100, clusters=("a", "b")), clusters=("a",))
+    world.links.seal_key = KEY
+    world.api.apply(a_pod("one").document())
+    world.advance(3.0)
+    agent = world.agents["a"]
+    (key,) = agent.commits
+    agent.show(key, RUNNING)
+    world.cut("a", lost=True)
+    world.fence("a")
+    world.advance(20.0)
+    agent._stop = lambda _key: None  # type: ignore[method-assign]
+    inventory, mark = agent.inventory, world.links.given("a", key, NAMESPACE, "one")
+    agent.inventory = lambda: tuple(replace(one, given=mark) for one in inventory())  # type: ignore[method-assign]
+    world.connect("a")
+    world.advance(3.0)
+    assert len(world.links.predecessors["a"]) == 1
+    (remembered,) = world.links.predecessors["a"]
+    assert (remembered.workload_uid, remembered.epoch, remembered.given) == (key.uid, key.epoch, True)
+    world.stopped(key, "a")
+    agent.placements.pop(key)
+    agent.say(Stopped(key=key))
+    world.advance(3.0)
+    assert not world.links.predecessors["a"]
+
+
+def test_hd_281_an_inventory_that_names_hundreds_is_written_down_once() -> None:
+    """HD-281: what is remembered was written out whole for each of 500 entries: a call of 440 ms, and 500 lines."""
+    world = a_world(a_setting(cpu=1))
+    shown: list[str] = []
+    remember = world.links.remember
+    world.links.remember = lambda cluster, *said: shown.append(cluster) or remember(cluster, *said)  # type: ignore[func-returns-value, method-assign]
+    core = world.machine.core
+    for each in range(300):
+        place = UserObject("*", NAMESPACE, f"p{each}")
+        core.predecessors.put("b", Memory(place, PlacementKey(f"uid-{each}", 1), 1, Evidence(written_revision=0)))
+    world.notes.clear()
+    world.cut("b")
+    shown.clear()
+    world.connect("b")
+    world.advance(1.0)
+    assert shown.count("b") <= 3
+    assert len([one for one in world.notes if "nothing of it runs" in one.text]) <= LINES_MAX

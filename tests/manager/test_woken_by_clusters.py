@@ -324,3 +324,23 @@ def places(world: World) -> dict[str, Any]:
         (owner,) = one["metadata"]["ownerReferences"]
         found[owner["name"]] = one.get("status", {}).get("clusterName")
     return found
+
+
+def test_hd_282_who_gave_up_for_want_of_room_is_woken_when_a_placement_is_made() -> None:
+    """HD-282: beside an idle cluster it waited for up to five minutes: nobody stood in line any more."""
+    world = a_world(a_setting(cpu=8, clusters=("a",)), clusters=())
+    world.connect("a", credits=1)
+    world.advance(3.0)
+    agent, late = world.agents["a"], []
+    commit = agent._commit
+    agent._commit = late.append  # type: ignore[method-assign]
+    world.api.apply(a_pod("one").document())
+    world.advance(1.0)
+    world.api.apply(a_pod("two").document())
+    world.advance(120.0)
+    assert places(world)["two"] is None
+    agent._commit = commit  # type: ignore[method-assign]
+    for each in late:
+        commit(each)
+    world.advance(2.0)
+    assert places(world)["two"] == "a"

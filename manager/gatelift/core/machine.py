@@ -113,6 +113,7 @@ class Machine:
             self._work(now)
             recovery.tell_lease(core)
         showing.changed(core)
+        predecessors.show_changed(core)
         self._count_placements()
         if core.settings.debug_invariants:
             invariants.check(core, now)

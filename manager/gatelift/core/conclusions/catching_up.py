@@ -19,7 +19,7 @@ from gatelift.core.conclusions.upcalls import take
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import few_lines
-from gatelift.core.state.core import Core
+from gatelift.core.state.core import DOUBTS, Core
 
 BEHIND_PER_CALL = 64
 """Words taken in one call that have waited behind an inventory, at 20 to 60 us each."""
@@ -82,6 +82,7 @@ class CatchingUp:
             if self._comparisons.pop(cluster, None) is not None:
                 few_lines.end(core, cluster)
             core.sessions.compared(cluster)
+            core.agenda.mark(DOUBTS)  # what waited for that comparison waits for nothing now
         waiting.append(word)
 
     def _heard(self, core: Core, word: Upcall, now: float) -> bool:

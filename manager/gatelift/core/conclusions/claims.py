@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gatelift.core.records import given
+from gatelift.core.records import epochs, given
 from gatelift.core.rules import successors
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
@@ -66,7 +66,7 @@ def _is_recorded(core: Core, cluster: str, key: PlacementKey, known: Workload) -
     attempt = core.attempts.get(key.uid)
     if attempt is not None and attempt.key == key and attempt.cluster == cluster:
         return True
-    if known.status.cluster_name == cluster:
+    if known.status.cluster_name == cluster and key.epoch in {epochs.written(known), epochs.torn(known)}:
         return True
     memory = core.predecessors.by_cluster.get(cluster, {}).get(key)
     return memory is not None and (memory.given or bool(memory.queue))

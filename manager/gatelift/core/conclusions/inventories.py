@@ -60,7 +60,7 @@ class Comparison:
         core.sessions.compare(upcall.cluster)
         self._owed = core.sessions.take_owed(upcall.cluster)
         belief.begin(core, upcall.cluster)
-        reports.let_go(core, upcall.cluster)
+        core.caution.lists_anew(upcall.cluster)
         recovery.forget(core, upcall.cluster)
         self._steps = self._all(core)
 
@@ -108,11 +108,13 @@ class Comparison:
             for entry in unlisted:
                 self._note(core, entry)
                 yield
+            reports.let_go_unlisted(core, cluster)
             return
         self._answers = True
         core.sessions.compared(cluster)
         yield from self._remember(core)
         yield from self._drop_all(core, unlisted)
+        reports.let_go_unlisted(core, cluster)
         core.agenda.mark(DOUBTS)
         core.links.compared(cluster, self._upcall.session)
 

@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, recovery
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import dispatch, endings, placing
+from gatelift.core.dispatching import dispatch, endings, placing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs, reclaimed
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -100,13 +100,13 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
         case Applied(waits=waits):
             attempt.applied(waits=waits)
             attempt.follow(Wire.APPLIED)
-            dispatch.free_room(core, attempt.uid, cluster)
+            waking.made(core, attempt, now)
         case GatesLifted():
             before = attempt.state
             pod_troubles.let_go(core, attempt)
             if attempt.follow(Wire.LIFTED) and attempt.state is not before:
                 telling.lifted(core, attempt, now)
-            dispatch.free_room(core, attempt.uid, cluster)
+            waking.made(core, attempt, now)
         case ObjectReport():
             _keep(core, attempt, (message,))
             pod_troubles.heard(core, attempt)
@@ -252,13 +252,14 @@ def look_ahead(core: Core, claim: Claim) -> bool:
     unplaced = unplaced_now and never_won
     gated = claim.gated and not core.caution.spares(cluster, key)
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
-    if key.epoch < highest and unplaced_now and not (spared or over or gated):
-        _take(core, claim, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
-        return False
-    if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
+    stops = key.epoch < highest and unplaced_now and not (spared or over or gated)
+    if not (stops or spared) and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
     if listed is not None and listed.name and not over:  # also for the next leader, and when its Workload is gone
         predecessors.left_alone(core, cluster, listed)
+    if stops:
+        _take(core, claim, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
+        return False
     _take(core, claim, known, attempt, Ahead(key, over, spared, level=not spared and key.epoch == highest))
     return True
 
@@ -296,8 +297,8 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
         few_lines.note(core, cluster, claims.not_possible(cluster, ahead.key.uid, ahead.key.epoch), attempt)
         return True
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
-    few_lines.note(core, cluster, why, attempt)
-    core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
+    if few_lines.note(core, cluster, why, attempt):  # what holds it stands on each Workload besides
+        core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
     if attempt is not None:
         core.mark_attempt(attempt)
     return True
@@ -325,6 +326,11 @@ def why_held(core: Core, uid: str, highest: int) -> str:
 def let_go(core: Core, cluster: str) -> None:
     """Forget the later epochs that a cluster named, and look at those workloads: each says who holds it still."""
     core.mark_later(core.caution.forget(cluster))
+
+
+def let_go_unlisted(core: Core, cluster: str) -> None:
+    """Forget what a cluster named before and has not listed: not as its list begins, since that may come to no end."""
+    core.mark_later(core.caution.listed_all(cluster, but=core.caution.set_aside))
 
 
 def drop_raised(core: Core, uid: str, highest: int) -> None:

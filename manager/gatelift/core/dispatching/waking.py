@@ -57,6 +57,16 @@ def led_to(core: Core, config: MultiKueueConfig) -> None:
         core.agenda.mark(_key(cluster))
 
 
+def made(core: Core, attempt: Attempt, now: float) -> None:
+    """Take that a placement was made: who stands in line for that room has it, or else who gave up waiting for some."""
+    cluster, waiting = attempt.cluster, core.cluster_waiters.count_for_room(attempt.cluster)
+    dispatch.free_room(core, attempt.uid, cluster)
+    view = core.view(cluster)
+    if view is not None and not waiting and fit.room_at(core, view, now) == 1:
+        core.cluster_changes.of(cluster).gains(Gain(room=True), now)
+        core.agenda.mark(_key(cluster))
+
+
 def go_on(core: Core, key: ObjectKey, now: float) -> None:
     """Let some in who wait for room at a cluster, and look through some of those whom it may help."""
     cluster, view = key.name, core.view(key.name)

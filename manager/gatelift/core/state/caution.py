@@ -8,6 +8,7 @@ holds that workload, which is charged while it runs. Neighbours: `reports` (wher
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from gatelift.core.state.few_lines import FewLines
@@ -66,6 +67,7 @@ class Caution:
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _gone: dict[str, dict[str, None]] = field(default_factory=dict)  # cluster -> UIDs of Workloads that are gone
     _suspected: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # cluster -> UID -> what nobody explains
+    _listed: dict[str, set[str]] = field(default_factory=dict)  # cluster whose list is compared -> UIDs it named in it
     _doubted: set[str] = field(default_factory=set)  # clusters whose last greeting brought a seal that is not ours
     to_tell: set[str] = field(default_factory=set)
     """Clusters that get no new work, or get it again, for other reasons than they were last shown with."""
@@ -162,6 +164,8 @@ class Caution:
     def name(self, cluster: str, ahead: Ahead) -> bool:
         """Take that a cluster names a later epoch; True when that is news."""
         uid = ahead.key.uid
+        if cluster in self._listed:
+            self._listed[cluster].add(uid)
         before = self._ahead.get(uid, {}).get(cluster)
         if before == ahead:
             return False
@@ -197,6 +201,16 @@ class Caution:
         if not named:
             del self._ahead[uid]
         return True
+
+    def lists_anew(self, cluster: str) -> None:
+        """Take that a cluster begins to list all that it has; what it named before holds until that is compared."""
+        self._listed[cluster] = set()
+
+    def listed_all(self, cluster: str, *, but: AbstractSet[str]) -> list[str]:
+        """Forget what a cluster named before and has not listed, `but` of some Workloads; return of whom it did."""
+        listed = self._listed.pop(cluster, set())
+        before = sorted(self._clusters.get(cluster, set()) - listed - but)
+        return [uid for uid in before if self.settle(cluster, uid)]
 
     def is_gone(self, uid: str) -> None:
         """Take that a Workload is gone of which some clusters name a later epoch: they stay without new work."""

@@ -68,6 +68,8 @@ class Predecessors:
     """Cluster -> places that are taken by what another management cluster left there (`foreign_runs`)."""
     waiting: dict[str, dict[str, None]] = field(default_factory=dict)
     """Cluster -> UIDs of Workloads that say that they wait for what may run there, and how that cluster is reached."""
+    unshown: set[str] = field(default_factory=set)
+    """Clusters of which something else is remembered than is written down."""
     limits: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """Cluster -> what a person says of where work may go there, as it was when those who wait were last looked at."""
 
@@ -295,7 +297,8 @@ def ended(core: Core, cluster: str, key: PlacementKey) -> None:
     memory = core.predecessors.drop(cluster, key)
     if memory is None:
         return
-    core.note("nothing of it runs any more; its successor may go on", cluster=cluster, fields=(("uid", key.uid),))
+    if core.caution.lines.may(cluster):
+        core.note("nothing of it runs any more; its successor may go on", cluster=cluster, fields=(("uid", key.uid),))
     if memory.place == ANY:
         core.mark_later(sorted(core.predecessors.take_waiting(cluster)))
     else:
@@ -340,7 +343,17 @@ def all_written(core: Core) -> bool:
 
 
 def show(core: Core, cluster: str) -> None:
-    """Have what is remembered of a cluster written to its WorkerCluster, where it outlives this process."""
+    """Have what is remembered of a cluster written down as the call ends: one inventory may change hundreds."""
+    core.predecessors.unshown.add(cluster)
+
+
+def show_changed(core: Core) -> None:
+    """Have it written to the WorkerClusters, where it outlives this process."""
+    while core.predecessors.unshown:
+        _show(core, core.predecessors.unshown.pop())
+
+
+def _show(core: Core, cluster: str) -> None:
     remembered = core.predecessors.by_cluster.get(cluster, {})
     entries = tuple(
         Predecessor(
