@@ -98,10 +98,10 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from gatelift_sandbox.kind import KindProvider
-from gatelift_sandbox.provider import Settings
+from gatelift_sandbox.provider import ProviderSettings
 home = Path(sys.argv[1])
 async def main():
-    await KindProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs")).up(["orphan"])
+    await KindProvider(ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs")).up(["orphan"])
     print("ready", flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())

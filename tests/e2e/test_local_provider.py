@@ -226,9 +226,9 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import Settings
+from gatelift_sandbox.provider import ProviderSettings
 home, detached = Path(sys.argv[1]), sys.argv[2] == "detached"
-settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", detached=detached)
+settings = ProviderSettings(home=home, kubeconfigs=home / "kubeconfigs", detached=detached)
 async def main():
     await LocalProvider(settings).up(["orphan"])
     print("ready", flush=True)
