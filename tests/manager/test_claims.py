@@ -295,7 +295,7 @@ def test_hd_280_an_older_epoch_that_runs_is_remembered_for_the_next_leader() -> 
     world.cut("a", lost=True)
     world.fence("a")
     world.advance(20.0)
-    agent._stop = lambda _key: None  # type: ignore[method-assign]
+    agent._stop = lambda _key: None  # type: ignore[method-assign, assignment]
     inventory, mark = agent.inventory, world.links.given("a", key, NAMESPACE, "one")
     agent.inventory = lambda: tuple(replace(one, given=mark) for one in inventory())  # type: ignore[method-assign]
     world.connect("a")

@@ -18,7 +18,7 @@ from gatelift.core.clusters.link_values import ClusterChanged, LinkState
 from gatelift.core.dispatching.waking import WAKE_MAX
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import Bid, BidKind, Offer
+from gatelift_wire.values.messages import Bid, BidKind, Commit, Offer
 from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
@@ -331,9 +331,10 @@ def test_hd_282_who_gave_up_for_want_of_room_is_woken_when_a_placement_is_made()
     world = a_world(a_setting(cpu=8, clusters=("a",)), clusters=())
     world.connect("a", credits=1)
     world.advance(3.0)
-    agent, late = world.agents["a"], []
+    agent = world.agents["a"]
+    late: list[Commit] = []
     commit = agent._commit
-    agent._commit = late.append  # type: ignore[method-assign]
+    agent._commit = late.append  # type: ignore[method-assign, assignment]
     world.api.apply(a_pod("one").document())
     world.advance(1.0)
     world.api.apply(a_pod("two").document())
