@@ -339,6 +339,24 @@ def test_a_watch_event_older_than_the_answer_to_a_write_changes_nothing() -> Non
     assert json.loads(write.body)["metadata"]["resourceVersion"] == str(rig.version)
 
 
+def test_an_answer_older_than_what_the_watch_has_told_changes_nothing() -> None:
+    """The end of a pod that was deleted just then was written under that old version for ever, and it seemed to run."""
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    write = rig.write()
+    older = rig.carry_out(write)
+    rig.delete(grace=0)
+    rig.answer(write, older)
+    rig.pass_time(1.5)
+    end = rig.write()
+    assert isinstance(end, Patch)
+    assert json.loads(end.body)["metadata"]["resourceVersion"] == str(rig.version)
+    assert status_in(end)["phase"] == "Failed"
+    rig.done(end)
+    assert isinstance(rig.write(), Delete)
+
+
 # --- nodes
 
 

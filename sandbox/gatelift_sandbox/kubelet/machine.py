@@ -294,8 +294,9 @@ class KubeletMachine:
         pod.write_id = None
         if isinstance(outcome, WriteDone):
             pod.written = pod.writing
-            if outcome.raw:
-                pod.view = pod_view(outcome.raw)
+            answered = pod_view(outcome.raw) if outcome.raw else pod.view
+            if _newer(answered, pod.view):  # the watch may have told what came after it
+                pod.view = answered
         else:
             changed = outcome.error in (WriteError.CONFLICT, WriteError.PRECONDITION)
             pod.retry_at = now + (CONFLICT_SECONDS if changed else FAILURE_SECONDS)

@@ -117,6 +117,10 @@ class Rig:
 
     def done(self, write: Create | Patch | Delete) -> None:
         """Let the write happen; a status patch changes the pod, and the answer brings its new version."""
+        self.answer(write, self.carry_out(write))
+
+    def carry_out(self, write: Create | Patch | Delete) -> bytes:
+        """Let the write happen, of which nobody hears yet; return what the answer brings."""
         raw = b""
         if isinstance(write, Patch) and write.ref.resource == POD:
             self.version += 1
@@ -124,6 +128,10 @@ class Rig:
             pod["status"] |= json.loads(write.body)["status"]
             pod["metadata"]["resourceVersion"] = str(self.version)
             raw = json.dumps(pod).encode()
+        return raw
+
+    def answer(self, write: Create | Patch | Delete, raw: bytes) -> None:
+        """Let the answer to a write that happened come."""
         self._take(self.machine.handle(WriteDone(write_id=write.write_id, object=None, raw=raw), self.now))
 
     def fail(self, write: Create | Patch | Delete, error: WriteError) -> None:
