@@ -13,11 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from bench.hostile_worker import RENEW_SECONDS, SERVICE, Hostile, Orders
+from bench.hostile_worker import RENEW_SECONDS, SERVICE, Hostile, serve
 from bench.loader import BESIDE
-from bench.processes import takes_what_is_left
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
 from gatelift_wire.values.keys import PlacementKey
@@ -132,17 +129,5 @@ class Flipping(Hostile):
             self._say()
 
 
-async def serve(path: Path) -> None:
-    """Flip until standard input ends."""
-    takes_what_is_left()
-    worker = Flipping(msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Orders))
-    flipping = spawn("flip", worker.run())
-    await worker.open.wait()
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    await asyncio.to_thread(sys.stdin.read)
-    flipping.cancel()
-
-
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    asyncio.run(serve(Path(sys.argv[1]), Flipping))

@@ -258,10 +258,10 @@ class Hostile:
         beside.replace(self._path)
 
 
-async def serve(path: Path) -> None:
-    """Flood until standard input ends."""
+async def serve(path: Path, worker: type[Hostile] = Hostile) -> None:
+    """Flood, as this kind of worker does, until standard input ends."""
     takes_what_is_left()
-    hostile = Hostile(msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Orders))
+    hostile = worker(msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Orders))
     flooding = spawn("flood", hostile.run())
     await hostile.open.wait()
     sys.stdout.write("ready\n")

@@ -27,6 +27,7 @@ from typing import Any
 import aiohttp
 import msgspec
 import uvloop
+from tenacity import stop_after_delay
 
 from bench.fanout import Stage, enrol, paced, stage, write_secret
 from bench.hostile_flip import PREFIX
@@ -37,6 +38,7 @@ from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
 from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR
 from gatelift_kube.process.tasks import spawn
+from gatelift_kube.process.waiting import until
 from gatelift_sandbox import children
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 
@@ -51,6 +53,8 @@ FLIP = "flip"
 """The load of `hostile_flip`."""
 BESIDES = 100
 """Pods that wait for a cluster which is not there, for loads that wake what waits; or that the hostile worker has."""
+HEARD_EVERY, HEARD_SECONDS = 0.05, 30.0
+"""Within which it has said something: a frame of 3 MB, that is taken in slices, or fifty small ones."""
 BESIDES_SECONDS = 15.0
 """Until those have found nobody and wait."""
 _HANDLED = re.compile(r'^gatelift_[a-z_]*handle[a-z_]*_bucket\{event="([^"]+)",le="([^"]+)"\} (\S+)$', re.MULTILINE)
@@ -117,12 +121,15 @@ async def observed(made: Stage, pods: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIterator[Path]:
-    """Let the hostile worker flood for the time of a block; gives the file with what it has done."""
+    """Let the hostile worker flood for the time of a block, which begins once it was heard; gives what it has done."""
     told, path = made.home / f"told-{load}.json", made.home / f"orders-{load}.json"
     orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told))
     await asyncio.to_thread(write_secret, path, msgspec.json.encode(orders))
+    await asyncio.to_thread(told.unlink, missing_ok=True)
     script = "bench.hostile_flip" if load == FLIP else "bench.hostile_worker"
     async with beside(script, str(path), fail=made.watcher.fail):
+        if not await until(lambda: asyncio.to_thread(told.exists), HEARD_EVERY, stop_after_delay(HEARD_SECONDS)):
+            raise TimeoutError(f"the hostile worker ({load}) said nothing in {HEARD_SECONDS:g} s")
         await asyncio.sleep(SETTLE_SECONDS)
         yield told
 

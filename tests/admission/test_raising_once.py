@@ -19,9 +19,10 @@ from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.values.model import EngineSettings
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
+from support.on_purpose import OnPurposeError
 from support.twin.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
 from support.twin.cohort_engine import arrive, cohort_engine, moves
-from support.twin.raising import SHORT, Caller, OnPurposeError, Place, Raising, begin, broken, leads, lives, play
+from support.twin.raising import SHORT, Caller, Place, Raising, begin, broken, leads, lives, play
 
 pytestmark = pytest.mark.interpreted
 BAD = "a-bad"

@@ -15,12 +15,9 @@ from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.on_purpose import OnPurposeError
 
 BESIDE, LATER, NEXT = PlacementKey("beside", 1), PlacementKey("later", 1), PlacementKey("next", 1)
-
-
-class OnPurposeError(Exception):
-    """What the broken function raises."""
 
 
 @pytest.fixture(autouse=True)

@@ -24,13 +24,10 @@ from gatelift_wire.values.keys import PlacementKey
 from support.agent.drivers import running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.on_purpose import OnPurposeError
 
 OURS = ("gatelift.dev/origin", "gatelift.dev/workload-uid", "gatelift.dev/epoch")
 BESIDE = PlacementKey("beside", 1)
-
-
-class OnPurposeError(Exception):
-    """What the broken function raises."""
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,34 +13,12 @@ from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import PlacementState
 from gatelift_agent.core.session import orders
-from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_wire.values.messages import Commit, Offer, Stop
+from support.on_purpose import Broken, OnPurposeError
 from support.sim.history import History
-
-REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
-"""Longer than anything rests."""
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
-
-
-class Broken:
-    """A function that raises for some of its calls until it is mended."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, hits: Callable[..., bool]) -> None:
-        self.mended = False
-        self.raised = 0
-        function = getattr(module, name)
-
-        def faulty(*args: Any, **named: Any) -> Any:
-            if not self.mended and hits(*args, **named):
-                self.raised += 1
-                raise OnPurposeError("on purpose")
-            return function(*args, **named)
-
-        monkeypatch.setattr(module, name, faulty)
+from support.sim.others import REST_SECONDS, others_go_on
 
 
 @pytest.fixture(autouse=True)
@@ -55,27 +32,20 @@ def uid_of(history: History, name: str, kind: str = "Pod") -> str:
     return str(workload["metadata"]["uid"])
 
 
-def others_go_on(history: History, name: str) -> None:
-    """Let another pod run from its beginning to its end."""
-    history.pod(name, seconds=5.0)
-    history.until(f"{name} runs", lambda: history.containers(name) == 1)
-    history.until(f"{name} is finished", lambda: history.shows(name, "Finished"))
-
-
 def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """IS-4: what is set aside still obeys a stop, and is never called stopped."""
     history = History(shown=False)
     history.pod("bad")
     history.until_runs("bad")
     key = "pod-bad"
-    broken = Broken(monkeypatch, reconcile, "case_of", lambda _core, known, *_: known.metadata.name.startswith(key))
+    broken = Broken(monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith(key))
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
     assert broken.raised
     history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0, 60.0)
     history.passes(60.0)
     assert history.leader.charges("travels") == 500, "and is not released"
-    broken.mended = True
+    broken.mend()
     history.until("it is gone", lambda: not history.home.all(WORKLOAD) or history.workload("bad") is None, 400.0)
     assert history.leader.charges("travels") == 0
 
@@ -85,7 +55,7 @@ def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monk
     history.pod("bad")
     history.until_runs("bad")
     broken = Broken(
-        monkeypatch, reconcile, "case_of", lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+        monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
     )
     history.kill_leader()
     history.passes(60.0)
@@ -93,7 +63,7 @@ def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monk
     others_go_on(history, "good")
     assert history.containers("bad") == 1
     assert history.leader.charges("travels") == 500
-    broken.mended = True
+    broken.mend()
     history.passes(REST_SECONDS)
     assert history.containers("bad") == 1, "it runs on"
     history.delete("home", POD, "bad")
@@ -103,7 +73,7 @@ def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monk
 
 def test_hd_95_an_object_that_raises_as_it_comes_in_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(shown=False)
-    broken = Broken(monkeypatch, intake, "seen", lambda _core, _resource, found, *_: found.metadata.name == "bad")
+    broken = Broken(monkeypatch, (intake, "seen"), lambda _core, _resource, found, *_: found.metadata.name == "bad")
     history.pod("bad")
     others_go_on(history, "good")
     assert broken.raised
@@ -114,12 +84,12 @@ def test_hd_95_deciding_that_raises_ends_no_process_and_is_tried_again(monkeypat
     history = History(shown=False)
     history.pod("runs")
     history.until_runs("runs")
-    broken = Broken(monkeypatch, deciding, "decide", lambda *_: True)
+    broken = Broken(monkeypatch, (deciding, "decide"), lambda *_: True)
     history.pod("waits")
     history.passes(100.0)
     assert broken.raised < 20, "with growing pauses"
     assert history.containers("runs") == 1
-    broken.mended = True
+    broken.mend()
     history.until("it runs", lambda: history.containers("waits") == 1, REST_SECONDS)
 
 
@@ -146,7 +116,7 @@ def test_is_4_a_decision_that_cannot_be_taken_over_takes_no_other_with_it(
             broken.raised += 1
             raise OnPurposeError("on purpose")
 
-    broken = Broken(monkeypatch, deciding, "_reserve", is_bad)
+    broken = Broken(monkeypatch, (deciding, "_reserve"), is_bad)
     if behind:
         monkeypatch.setattr(deciding, "_reserve", reserved_and_then)
     history.delete("home", POD, "big")
@@ -156,7 +126,7 @@ def test_is_4_a_decision_that_cannot_be_taken_over_takes_no_other_with_it(
     history.passes(60.0)
     assert history.containers("bad") == 0
     assert history.leader.charges("travels") == 1500, "nothing is charged that does not run"
-    broken.mended = True
+    broken.mend()
     history.until("it runs, too", lambda: history.containers("bad") == 1, REST_SECONDS)
     assert history.leader.charges("travels") == 2000
 
@@ -165,7 +135,7 @@ def test_is_4_a_stop_is_obeyed_though_taking_it_over_has_raised(monkeypatch: pyt
     history = History(shown=False)
     history.pod("bad")
     history.until_runs("bad")
-    broken = Broken(monkeypatch, deciding, "_ending", lambda *_: True)
+    broken = Broken(monkeypatch, (deciding, "_ending"), lambda *_: True)
     history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "HoldAndDrain"}})
     history.until("it has stopped", lambda: history.containers("bad") == 0, 60.0)
     assert broken.raised == 1
@@ -178,9 +148,9 @@ def test_hd_95_a_word_that_raises_ends_its_session_and_no_other(monkeypatch: pyt
     cluster = history.until_runs("one")
     other = next(each for each in history.workers if each != cluster)
     session = history.status(cluster)["session"], history.status(other)["session"]
-    broken = Broken(monkeypatch, reports, "reported", lambda _core, upcall, _now: upcall.cluster == cluster)
+    broken = Broken(monkeypatch, (reports, "reported"), lambda _core, upcall, _now: upcall.cluster == cluster)
     history.until("it has raised", lambda: broken.raised > 0)
-    broken.mended = True
+    broken.mend()
     history.until("it is finished", lambda: history.shows("one", "Finished"))
     assert history.status(cluster)["session"] > session[0]
     assert history.status(other)["session"] == session[1]
@@ -193,7 +163,7 @@ def test_hd_95_a_placement_that_raises_is_listed_and_charged_and_all_others_go_o
     history.pod("bad")
     cluster = history.until_runs("bad")
     uid = uid_of(history, "bad")
-    broken = Broken(monkeypatch, progress, "drive", lambda _world, placement, _now: placement.key.uid == uid)
+    broken = Broken(monkeypatch, (progress, "drive"), lambda _world, placement, _now: placement.key.uid == uid)
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
     history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0, 60.0)
@@ -201,7 +171,7 @@ def test_hd_95_a_placement_that_raises_is_listed_and_charged_and_all_others_go_o
     history.passes(100.0)
     assert broken.raised
     assert history.leader.charges("travels") == 500, "and is never called stopped"
-    broken.mended = True
+    broken.mend()
     history.until("it is stopped", lambda: history.workload("bad") is None, REST_SECONDS)
     assert history.leader.charges("travels") == 0
 
@@ -211,7 +181,7 @@ def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypat
     history.pod("bad")
     cluster = history.until_runs("bad")
     uid = uid_of(history, "bad")
-    broken = Broken(monkeypatch, rebuilding, "set_state", lambda _world, placement: placement.key.uid == uid)
+    broken = Broken(monkeypatch, (rebuilding, "set_state"), lambda _world, placement: placement.key.uid == uid)
     history.kill_agent(cluster)
     history.passes(100.0)
     assert broken.raised
@@ -224,7 +194,7 @@ def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypat
 def test_hd_95_a_message_that_raises_is_refused_or_said_again(message: type, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(shown=False)
     broken = Broken(
-        monkeypatch, orders, "obey", lambda _world, said, _now: isinstance(said, message) and broken.raised < 2
+        monkeypatch, (orders, "obey"), lambda _world, said, _now: isinstance(said, message) and broken.raised < 2
     )
     history.pod("one")
     if message is Stop:
@@ -257,13 +227,13 @@ def test_hd_87_what_stands_in_for_the_template_is_not_believed_beyond_what_a_use
 def test_is_4_what_rests_is_looked_at_again_as_soon_as_its_object_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(shown=False)
     broken = Broken(
-        monkeypatch, reconcile, "case_of", lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+        monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
     )
     history.pod("bad")
     history.passes(200.0)
     assert history.workload("bad") is not None
     assert broken.raised < 12, "with growing pauses"
-    broken.mended = True
+    broken.mend()
     (found,) = [each for each in history.home.all(WORKLOAD) if each["metadata"]["name"].startswith("pod-bad")]
     history.edit("home", WORKLOAD, found["metadata"]["name"], {"metadata": {"labels": {"a": "b"}}})
     history.until("it runs", lambda: history.containers("bad") == 1, 20.0)
@@ -302,14 +272,14 @@ def test_is_3_no_object_stops_a_rebuild_and_what_could_not_be_read_keeps_its_cha
         history.pod(f"beside-{number}")
     history.until("all run", lambda: all(history.containers(f"beside-{number}") for number in range(4)))
     uid = uid_of(history, "bad")
-    broken = Broken(monkeypatch, rebuilding, name, lambda *args: uid in repr(args))
+    broken = Broken(monkeypatch, (rebuilding, name), lambda *args: uid in repr(args))
     history.kill_agent(cluster)
     history.passes(400.0)
     assert broken.raised
     assert history.runs("bad") == {cluster}, "nowhere else"
     assert history.leader.charges("travels") == 2500
     others_go_on(history, "good")
-    broken.mended = True
+    broken.mend()
     history.kill_agent(cluster)
     history.passes(100.0)
     history.delete("home", POD, "bad")

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from gatelift.core.works import reconcile
-from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from support.on_purpose import OnPurposeError
 from support.sim.history import History
+from support.sim.others import REST_SECONDS
 
-REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
 NOW = "2026-11-28T10:00:00Z"
 
 
@@ -65,10 +66,6 @@ WAYS: dict[str, Callable[[History], None]] = {
 }
 ENDS = ("its pod is deleted", "its pod is gone, and orphaned it")
 """After these its Workload goes, too."""
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
 
 
 class Set:

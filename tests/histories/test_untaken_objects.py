@@ -5,7 +5,6 @@ Each raises on purpose for one object, once or until it is mended.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,35 +15,11 @@ from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.seeing import foreign, observing
 from gatelift_agent.core.session import inventory
 from gatelift_agent.core.session.link import ManagerLink
-from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import JOB, POD
+from support.on_purpose import FOR_GOOD, Broken
 from support.sim.history import History
-
-REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
-"""Longer than anything rests."""
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
-
-
-class Broken:
-    """A function that raises for some of its calls: for so many of them, or until it is mended."""
-
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, hits: Callable[..., Any], *, times: int = 0
-    ) -> None:
-        self.mended = False
-        self.raised = 0
-        function = getattr(where, name)
-
-        def faulty(*args: Any, **named: Any) -> Any:
-            if not self.mended and not 0 < times <= self.raised and hits(*args, **named):
-                self.raised += 1
-                raise OnPurposeError("on purpose")
-            return function(*args, **named)
-
-        monkeypatch.setattr(where, name, faulty)
+from support.sim.others import REST_SECONDS, others_go_on
 
 
 @pytest.fixture(autouse=True)
@@ -70,12 +45,6 @@ def is_bad(_world: Any, resource: Any, obj: Any, *_: Any) -> bool:
     return bool(obj.metadata.name == "bad" and resource in {POD, JOB})
 
 
-def others_go_on(history: History, name: str = "good") -> None:
-    """Let another pod run from its beginning to its end."""
-    history.pod(name, seconds=5.0)
-    history.until(f"{name} is finished", lambda: history.shows(name, "Finished"))
-
-
 KINDS = pytest.mark.parametrize("kind", ["Pod", "Job"])
 
 
@@ -87,7 +56,7 @@ def test_is_3_what_raises_once_as_a_starting_agent_lists_it_is_not_absent(
     history = History(shown=False)
     makes(history, kind)
     cluster = history.until_runs("bad", kind)
-    broken = Broken(monkeypatch, observing, "seen", is_bad, times=1)
+    broken = Broken(monkeypatch, (observing, "seen"), is_bad, times=1)
     history.kill_agent(cluster)
     history.passes(600.0)
     assert broken.raised == 1
@@ -107,7 +76,7 @@ def test_is_4_what_cannot_be_taken_obeys_a_stop_and_is_not_called_stopped(
     history = History(shown=False)
     makes(history, kind)
     cluster = history.until_runs("bad", kind)
-    broken = Broken(monkeypatch, observing, "seen", is_bad)
+    broken = Broken(monkeypatch, (observing, "seen"), is_bad)
     history.kill_agent(cluster)
     history.passes(400.0)
     assert history.runs("bad", kind) == {cluster}
@@ -117,7 +86,7 @@ def test_is_4_what_cannot_be_taken_obeys_a_stop_and_is_not_called_stopped(
     others_go_on(history)
     history.passes(300.0)
     assert history.leader.charges("travels") == 500, "and is neither called stopped nor absent"
-    broken.mended = True
+    broken.mend()
     history.until("it is gone", lambda: history.workload("bad", kind) is None, REST_SECONDS)
     assert history.leader.charges("travels") == 0
 
@@ -130,7 +99,7 @@ def test_is_4_what_a_rebuild_could_not_read_once_is_read_again_and_obeys_its_sto
     history = History(shown=False)
     history.pod("bad")
     cluster = history.until_runs("bad")
-    broken = Broken(monkeypatch, rebuilding, name, lambda *args: "name='bad'" in repr(args), times=1)
+    broken = Broken(monkeypatch, (rebuilding, name), lambda *args: "name='bad'" in repr(args), times=1)
     history.kill_agent(cluster)
     history.passes(60.0)
     assert broken.raised == 1
@@ -151,7 +120,7 @@ def test_is_4_what_could_not_be_read_once_keeps_no_other_from_being_absent(monke
     history.passes(80.0)
     history.pod("good")
     history.until("good runs there", lambda: history.runs("good") == {cluster})
-    broken = Broken(monkeypatch, rebuilding, "_from_held", lambda *args: "name='bad'" in repr(args), times=1)
+    broken = Broken(monkeypatch, (rebuilding, "_from_held"), lambda *args: "name='bad'" in repr(args), times=1)
     history.agent(cluster).kill()
     history.edit(cluster, POD, "good", {"metadata": {"finalizers": None}})
     history.cluster(cluster).delete(POD, "good")
@@ -161,7 +130,7 @@ def test_is_4_what_could_not_be_read_once_keeps_no_other_from_being_absent(monke
     assert broken.raised == 1
 
 
-@pytest.mark.parametrize("times", [1, 0], ids=["once", "until it is mended"])
+@pytest.mark.parametrize("times", [1, FOR_GOOD], ids=["once", "until it is mended"])
 def test_is_4_a_version_that_could_not_be_taken_is_taken_again(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """The symptom: its container was over, no end was ever told, and it was charged for ever."""
     history = History(shown=False)
@@ -171,31 +140,31 @@ def test_is_4_a_version_that_could_not_be_taken_is_taken_again(monkeypatch: pyte
     def is_over(_world: Any, obj: Any) -> bool:
         return bool(obj.metadata.name == "bad" and getattr(obj.status, "phase", "") == "Succeeded")
 
-    broken = Broken(monkeypatch, foreign, "note", is_over, times=times)
+    broken = Broken(monkeypatch, (foreign, "note"), is_over, times=times)
     history.until("it has raised", lambda: broken.raised > 0)
-    if not times:
+    if times == FOR_GOOD:
         history.passes(60.0)
         assert history.leader.charges("travels") == 500
-        broken.mended = True
-    history.until("its end is told", lambda: history.shows("bad", "Finished"), 30.0 if times else REST_SECONDS)
+        broken.mend()
+    history.until("its end is told", lambda: history.shows("bad", "Finished"), 30.0 if times == 1 else REST_SECONDS)
     assert history.leader.charges("travels") == 0
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
-@pytest.mark.parametrize("times", [1, 0], ids=["once", "until it is mended"])
+@pytest.mark.parametrize("times", [1, FOR_GOOD], ids=["once", "until it is mended"])
 @pytest.mark.parametrize("name", ["done", "_carried_out"])
 def test_is_4_an_answer_that_raises_ends_no_agent(
     monkeypatch: pytest.MonkeyPatch, name: str, times: int, kind: str
 ) -> None:
     """The symptom: an exception in an answer about one object ended the agent of that cluster, and each next one."""
     history = History(shown=False)
-    broken = Broken(monkeypatch, outcomes, name, lambda *args: "name='bad'" in repr(args), times=times)
+    broken = Broken(monkeypatch, (outcomes, name), lambda *args: "name='bad'" in repr(args), times=times)
     makes(history, kind)
     history.until("it has raised", lambda: broken.raised > 0)
     others_go_on(history)
     history.passes(100.0)
     assert broken.raised < 40, "with growing pauses"
-    broken.mended = True
+    broken.mend()
     history.until("it runs", lambda: history.containers("bad", kind) == 1, REST_SECONDS)
     assert history.leader.charges("travels") == 500
     deletes(history, kind)
@@ -207,12 +176,12 @@ def test_is_4_a_read_that_raises_ends_no_agent_and_counts_as_not_read(monkeypatc
     history = History(shown=False)
     history.job("bad")
     history.until_runs("bad", "Job")
-    broken = Broken(monkeypatch, draining, "pods_read", lambda *_: True)
+    broken = Broken(monkeypatch, (draining, "pods_read"), lambda *_: True)
     history.delete("home", JOB, "bad")
     history.until("it has raised", lambda: broken.raised > 0)
     others_go_on(history)
     assert history.leader.charges("travels") == 500, "nothing is concluded"
-    broken.mended = True
+    broken.mend()
     history.until("it is gone", lambda: history.workload("bad", "Job") is None, REST_SECONDS)
     assert history.leader.charges("travels") == 0
 
@@ -222,7 +191,7 @@ def test_is_3_an_entry_that_cannot_be_made_is_listed_as_what_may_run(monkeypatch
     history = History(shown=False)
     history.pod("bad")
     cluster = history.until_runs("bad")
-    broken = Broken(monkeypatch, inventory, "_given", lambda found: any(each.name == "bad" for each in found))
+    broken = Broken(monkeypatch, (inventory, "_given"), lambda found: any(each.name == "bad" for each in found))
     history.kill_agent(cluster)
     history.passes(300.0)
     assert broken.raised
@@ -241,8 +210,7 @@ def test_is_4_what_raises_as_a_session_goes_on_ends_that_session(monkeypatch: py
     session = history.status(cluster)["session"]
     broken = Broken(
         monkeypatch,
-        ManagerLink,
-        "_answer_inventory",
+        (ManagerLink, "_answer_inventory"),
         lambda link, _: link._world.settings.instance.startswith(cluster),
         times=1,
     )

@@ -5,7 +5,6 @@ Neighbour: `test_containment` (what raises later, as something is looked at).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,40 +14,13 @@ from gatelift.core.rules import containment, kept_owner, unrecorded
 from gatelift.core.told import telling
 from gatelift.core.works import deciding, intake, reconcile
 from gatelift_admission.engine import Engine
-from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
+from support.on_purpose import FOR_GOOD, Broken
 from support.sim.account import Account
 from support.sim.history import History
-
-REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
-FOR_GOOD = 10_000
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
-
-
-class Broken:
-    """A function that raises so many times for what it is about, or until it is mended."""
-
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str], hits: Callable[..., bool], times: int = FOR_GOOD
-    ) -> None:
-        self.raised = 0
-        self.times = times
-        function = getattr(*where)
-
-        def faulty(*args: Any, **named: Any) -> Any:
-            if self.raised < self.times and hits(*args, **named):
-                self.raised += 1
-                raise OnPurposeError("on purpose")
-            return function(*args, **named)
-
-        monkeypatch.setattr(*where, faulty)
-
-    def mend(self) -> None:
-        self.times = 0
+from support.sim.others import REST_SECONDS, others_go_on
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +31,6 @@ def _contained(monkeypatch: pytest.MonkeyPatch) -> None:
 def is_bads(found: Any) -> bool:
     """Say whether an object is `bad` or its Workload."""
     return bool(found.metadata.name == "bad" or found.metadata.name.startswith("pod-bad"))
-
-
-def others_go_on(history: History, name: str) -> None:
-    history.pod(name, seconds=5.0)
-    history.until(f"{name} is finished", lambda: history.shows(name, "Finished"), 60.0)
 
 
 def is_gone(history: History) -> bool:

@@ -17,8 +17,9 @@ from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Stop
-from histories.test_containment import Broken, uid_of
+from histories.test_containment import uid_of
 from histories.test_strays import halted
+from support.on_purpose import Broken
 from support.sim.cluster import Doc
 from support.sim.history import History
 
@@ -171,7 +172,7 @@ def test_hd_217_a_workload_that_could_not_be_handled_is_remembered_as_it_vanishe
     monkeypatch.setattr(Contained, "surfaces", False)
     history, cluster = running(kind, seconds=0.0)
     uid = uid_of(history, "one", kind)
-    broken = Broken(monkeypatch, reconcile, "case_of", lambda _core, known, *_: known.metadata.uid == uid)
+    broken = Broken(monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.uid == uid)
     history.kill_leader()
     history.passes(60.0)
     assert broken.raised

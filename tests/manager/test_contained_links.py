@@ -19,10 +19,7 @@ from gatelift_kube.values.resources import WORKER_CLUSTER
 from gatelift_wire.values.refusals import CloseReason
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
+from support.on_purpose import OnPurposeError
 
 
 @pytest.fixture(autouse=True)

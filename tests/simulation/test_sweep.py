@@ -12,8 +12,9 @@ import pytest
 
 from gatelift.core.works import intake, reconcile
 from gatelift_kube.deciding.contained import Contained
+from support.on_purpose import OnPurposeError
 from support.sweep.many import Case, contained, counted, drawn, lived
-from support.sweep.raising import SIDES, About, OnPurposeError, Place, Raising
+from support.sweep.raising import SIDES, About, Place, Raising
 from support.sweep.scenarios import BAD, SCENARIOS
 
 SEED = 4

@@ -31,14 +31,11 @@ from gatelift_wire.values.messages import CapacityEntry
 from gatelift_wire.values.refusals import Refusal
 from support.agent.stage import Stage
 from support.agent.values import KEY
+from support.on_purpose import OnPurposeError
 
 NOT_YET = RoomVerdict(answer=RoomAnswer.NOT_YET, text="two before it")
 REFUSED = RoomVerdict(answer=RoomAnswer.REFUSED, text="its queue was closed", refusal=Refusal.QUOTA_NEVER_FITS)
 RETRY_SECONDS = 7.0
-
-
-class OnPurposeError(Exception):
-    """What a mistake in a backend would raise."""
 
 
 def request_of(key: PlacementKey, namespace: str) -> ObjectRef:

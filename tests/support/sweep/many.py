@@ -22,9 +22,10 @@ from functools import cache
 
 from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.values.resources import JOB, POD
+from support.on_purpose import OnPurposeError
 from support.sim.history import History
 from support.sim.objects import holds
-from support.sweep.raising import SIDES, About, OnPurposeError, Place, Raising, census
+from support.sweep.raising import SIDES, About, Place, Raising, census
 from support.sweep.scenarios import BAD, SCENARIOS, Play, is_bad
 
 GOOD_SECONDS = 60.0

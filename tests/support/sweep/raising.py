@@ -16,6 +16,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from gatelift.core.rules import invariants
+from support.on_purpose import OnPurposeError
 
 SIDES = {
     "manager": ("gatelift.core", "gatelift_admission"),
@@ -58,10 +59,6 @@ NAMED = ("uid", "name", "key", "metadata", "ref", "placement", "workload", "obje
 DEEP = 2
 NOT_ABOUT = frozenset({"core", "world", "state", "now"})
 """Parameters that are about everything."""
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
 
 
 class Place(NamedTuple):

@@ -32,6 +32,7 @@ from gatelift_admission.values.model import (
 )
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
+from support.on_purpose import OnPurposeError
 from support.twin.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 from support.twin.cohort_engine import COHORT, POLICY
 
@@ -43,10 +44,6 @@ ASKED_MAX = 2
 GENERATOR = 0x20
 Place = tuple[str, str]
 """A file of the engine and a function in it."""
-
-
-class OnPurposeError(Exception):
-    """What a mistake of ours would raise."""
 
 
 def is_about(value: Any, uid: str) -> bool:
