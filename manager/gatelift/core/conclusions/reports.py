@@ -14,7 +14,7 @@ from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import dispatch, endings, placing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.records import epochs, reclaimed
+from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.rules import kept_record, unrecorded
@@ -142,14 +142,10 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 
 
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
-    """Take how many pods are over; that fewer are than what counts so is charged at once.
-
-    As by the first word of it: what a leader has found is charged for what is left.
-    """
+    """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     is_first = attempt.count(said)
     known = core.knowledge.workloads.get(attempt.workload)
-    takes_back = known is not None and attempt.frees_no_more(reclaimed.over(known, attempt))
-    if known is not None and known.status.reclaimable_pods and (is_first or takes_back):
+    if is_first and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)
     core.mark_attempt(attempt)

@@ -97,14 +97,11 @@ class Attempt:
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: CountsReport | None = None
-    given_back: dict[str, int] = field(
-        default_factory=dict
-    )  # pod set -> pods whose quota was given back, at most so far
+    given_back: dict[str, int] = field(default_factory=dict)  # by pod set, how many of its pods count as over
     unshown_since: dict[str, float] = field(default_factory=dict)  # by object, of those that show what was before
     mirrored_at: dict[str, float] = field(default_factory=dict)  # by object, when it was last asked to be written
     stages_shown: dict[str, frozenset[str]] = field(default_factory=dict)  # by object, that it ran, that it was over
-    freed: Mapping[str, int] | None = None  # pods that count as over, by pod set: the fewest since that was written
-    freed_at: float = float("-inf")  # when more of them last counted
+    given_back_at: float = float("-inf")  # when more of them last counted
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
     trouble_since: float = 0.0  # since when the Workload says something else of it
@@ -258,19 +255,9 @@ class Attempt:
         is_first, self.counts = self.counts is None, counts
         return is_first
 
-    def frees(self, over: Mapping[str, int], now: float) -> None:
+    def gives_back(self, over: Mapping[str, int], now: float) -> None:
         """Take that so many of its pods count as over: others may have that quota from now on, so it stays given."""
-        self.freed, self.freed_at = over, now
-        self.given_back = {name: max(count, self.given_back.get(name, 0)) for name, count in over.items()}
-
-    def frees_no_more(self, over: Mapping[str, int]) -> bool:
-        """Take that no more of them are over, at once; say whether that is less than counts."""
-        if self.freed is None:
-            self.freed = over
-            return False
-        before = self.freed
-        self.freed = {name: min(count, over.get(name, 0)) for name, count in before.items()}
-        return self.freed != before
+        self.given_back, self.given_back_at = dict(over), now
 
     def has_trouble(self, trouble: Trouble | None) -> None:
         """Take what keeps its pods from running."""

@@ -11,8 +11,6 @@ to charge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from gatelift.core import texts
@@ -26,44 +24,32 @@ from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     """Return the pods per pod set that need quota no longer, as the cluster has reported; none where it has not.
 
-    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. In one
-    attempt never fewer than before, as in Kueue: others hold that quota by then, and would be ended for it. Counted
-    from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    Counted from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
     """
-    return _from_what_was_asked(known, over(known, attempt))
+    granted = record.granted(known)
+    asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
+    return tuple(
+        (name, count + asked[name] - granted[name])
+        for name, count in over(known, attempt).items()
+        if name in asked and count > 0
+    )
 
 
 def over(known: Workload, attempt: Attempt) -> dict[str, int]:
-    """Return how many of the granted pods are over, per pod set, as the cluster has reported; none where it has not."""
+    """Return how many of the granted pods are over, per pod set, as the cluster has reported; none where it has not.
+
+    What holds resources there keeps its quota, whatever has been counted as done. In one attempt never fewer than
+    counted before, as in Kueue: others hold that quota by then, and would be ended for it.
+    """
     said = attempt.counts
     if said is None or known.status.admission is None:
         return {}
     granted = record.granted(known)
     held = {one.name: one.remaining for one in said.pod_sets}
-    found = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
-    kept = {name: count for name, count in attempt.given_back.items() if name in granted}
-    return found | {name: max(count, found.get(name, 0)) for name, count in kept.items()}
-
-
-def _from_what_was_asked(known: Workload, over: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    granted = record.granted(known)
-    asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
-    return tuple(
-        (name, count + asked[name] - granted[name])
-        for name, count in over.items()
-        if name in asked and name in granted and count > 0
-    )
-
-
-def _charged(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
-    """Return what may count as free now: what is over, and was whenever the cluster spoke since that was written.
-
-    So a cluster that counts up and down takes quota back at once, and frees it no faster than `reclaiming` lets it.
-    """
-    now, freed = over(known, attempt), attempt.freed
-    if freed is not None:
-        now = {name: min(count, freed.get(name, 0)) for name, count in now.items()}
-    return _from_what_was_asked(known, now)
+    both = held.keys() & granted.keys()
+    counted = {name: min(count, granted[name] - held[name]) for name, count in said.reclaimable if name in both}
+    given = {name: count for name, count in attempt.given_back.items() if name in granted}
+    return counted | {name: max(count, counted.get(name, 0)) for name, count in given.items()}
 
 
 def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Workload:
@@ -73,7 +59,7 @@ def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Work
     """
     if not known.status.reclaimable_pods or (counted and _is_found(known, attempt)):
         return known
-    most = dict(_charged(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
+    most = dict(due(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
     pods = tuple(
         ReclaimablePod(one.name, min(one.count, most[one.name]))
         for one in known.status.reclaimable_pods
