@@ -11,8 +11,8 @@ from gatelift.core.dispatching.fit import candidates, pod_set_requests
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.work import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff

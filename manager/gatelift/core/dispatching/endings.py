@@ -123,7 +123,7 @@ def deleted(case: Case) -> None:
 
     A lost cluster is remembered.
     """
-    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.owner, case.now
+    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.work.only_object, case.now
     left = owner is not None and not owner.managed
     for cluster, ahead in core.caution.named(attempt.uid):
         placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
@@ -148,8 +148,7 @@ def deleted(case: Case) -> None:
         core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
     placing.forget(core, attempt, now, gone=True)
     placing.forget_kept(case)
-    if owner is not None:
-        core.mark_owner(owner)
+    core.mark_work(case.work)
     if known.metadata.deletion_timestamp is not None:
         body = record.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
@@ -171,8 +170,7 @@ def finished(case: Case) -> None:
         core.ledger.engine.workload_changed(known, now)  # until here it was charged, see `kept_record`
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if case.owner is not None:
-        core.mark_owner(case.owner)
+    core.mark_work(case.work)
     core.end_attempt(attempt.uid)
     core.failures.gone(attempt.uid)
     retention.after_finish(case)

@@ -18,7 +18,7 @@ from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state import predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
@@ -204,7 +204,7 @@ def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
     Held back, it may still be let go by the write of a leader before this one: only its agent's write to it says no.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
+    owner = core.knowledge.work_of(known).only_object if known is not None else None
     if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
         return None
     return (known, owner) if owner.kind.outcome(owner.object) is None else None
@@ -226,7 +226,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     knows = _kept(core, attempt, told) and not attempt.wants_objects
     if known is None or knows or attempt.cluster != LOCAL_CLUSTER:
         return ()
-    if core.knowledge.owner_of(known) is None:
+    if core.knowledge.work_of(known).only_object is None:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:

@@ -130,7 +130,7 @@ def _slice(core: Core, followed: Followed, view: ClusterView, now: float) -> int
 def _helps(core: Core, attempt: Attempt, view: ClusterView, offers: Gain, now: float) -> bool:
     """Say whether what a cluster has to give may be what an attempt lacks; its agent says the rest when it is asked."""
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
+    owner = core.knowledge.work_of(known).only_object if known is not None else None
     if known is None or owner is None:
         return False
     want = fit.wanted(known, owner, attempt)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 

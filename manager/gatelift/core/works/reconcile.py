@@ -18,6 +18,7 @@ from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Intern
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import NOBODYS
 from gatelift.core.rules import (
     deactivation,
     ends,
@@ -37,7 +38,7 @@ from gatelift.core.rules import (
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_troubles
-from gatelift.core.works import owners, reclaiming, requeueing
+from gatelift.core.works import choosing, owners, reclaiming, requeueing
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -67,7 +68,7 @@ def _due(case: Case) -> None:
     core, rec = case.core, case.rec
     if kept_record.write_back(case):
         return
-    is_told = case.owner is not None or case.kind is None or seeking.is_gone(core, case.known, case.now)
+    is_told = bool(case.work.objects) or case.kind is None or seeking.is_gone(core, case.known, case.now)
     if raising.raise_epoch(core, case.known, rec, goes=is_told and _goes(case)):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch)
@@ -113,7 +114,7 @@ def _goes(case: Case) -> bool:
     """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
     if ends.is_deleted(case.known.metadata):
         return True
-    owner = case.owner
+    owner = case.work.only_object
     return case.kind is not None and (owner is None or ends.is_deleted(owner.object.metadata))
 
 
@@ -121,12 +122,12 @@ def _over(case: Case) -> bool:
     """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
     if _goes(case):
         return True
-    known, owner = case.known, case.owner
+    known, owner = case.known, case.work.only_object
     if owner is None:
         return False
     if ends.has_left(known, owner):
         return True
-    return owners.workload_for(case.core, owner) is not known
+    return choosing.is_surplus(case.core, case.work, known)
 
 
 def _own_end(case: Case) -> bool:
@@ -134,7 +135,7 @@ def _own_end(case: Case) -> bool:
 
     What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
     """
-    owner, attempt = case.owner, case.attempt
+    owner, attempt = case.work.only_object, case.attempt
     if owner is None:
         return False
     outcome = owner.kind.outcome(owner.object)
@@ -154,7 +155,7 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
     """Return what a pass knows; the attempt of the record's epoch is made where this leader has none yet."""
     key = key_of(known.metadata)
     kind, rec = core.knowledge.readings[key]
-    owner = core.knowledge.owner_of(known) if kind is not None else None
+    work = core.knowledge.work_of(known) if kind is not None else NOBODYS
     attempt = core.attempts.get(rec.uid)
     begins = attempt is None or not _stands(attempt, rec)
     if attempt is not None and begins:
@@ -163,7 +164,7 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
         attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch)
         core.begin_attempt(attempt)
         core.mark_owners_waiting_for(key)  # one that was looked at before there was an attempt left all undone
-    case = Case(core, known, rec, attempt, kind, owner, now)
+    case = Case(core, known, rec, attempt, kind, work, now)
     try:
         _catch_up(case)
     except Exception:
@@ -270,7 +271,7 @@ def _evict(case: Case) -> None:
 
 
 def _onward(case: Case) -> None:
-    core, known, rec, attempt, owner = case.core, case.known, case.rec, case.attempt, case.owner
+    core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     if attempt.state is AttemptState.PENDING:
         if retention.after_deactivation(case):
             return
@@ -282,7 +283,7 @@ def _onward(case: Case) -> None:
         pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in NO_WINNER:
         _towards_admission(case)
-    elif owner is not None and attempt.live:
+    elif attempt.live and (owner := case.work.only_object) is not None:
         placing.converse(case, owner)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
             reclaiming.reclaim(case)
@@ -293,14 +294,14 @@ def _without_record(case: Case) -> None:
     if not kept_record.fits(case.known):
         case.attempt.end_for(outgrown.ENDING)
         case.core.mark_attempt(case.attempt)
-    elif case.owner is not None:
-        owners.ended_by_user(case, case.owner)
+    else:
+        owners.ended_by_user(case)
 
 
 def _given_up(case: Case) -> bool:
     """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
-    attempt, owner = case.attempt, case.owner
-    if owner is not None and attempt.live and owners.ended_by_user(case, owner):
+    attempt = case.attempt
+    if attempt.live and owners.ended_by_user(case):
         return True
     if verdicts.against(case):
         return True
@@ -341,9 +342,10 @@ def _towards_admission(case: Case) -> None:
     if case.kind is None:
         _admit_bare(case, reserve, dispatching)
         return
-    if case.owner is None:
+    owner = case.work.only_object
+    if owner is None:
         return
-    dispatch.step(case, case.owner)
+    dispatch.step(case, owner)
     if not core.inflight.busy(rec.ref) and not rec.reserved and attempt.waiting is None:
         _show_reservation(case, at=attempt.reserved_at + core.settings.write_reservation_after)
 
