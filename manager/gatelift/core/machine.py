@@ -42,7 +42,7 @@ from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import predecessors, showing, word_writes
 from gatelift.core.state.core import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift.core.state.settings import CoreSettings
-from gatelift.core.works import answers, deciding, owners, reconcile, taking
+from gatelift.core.works import answers, deciding, following, owners, reconcile, taking
 from gatelift.core.works.beginning import LIST_SECONDS_MAX, Beginning, watched
 from gatelift_admission.engine import Engine
 from gatelift_kube.deciding.writes import (
@@ -247,7 +247,7 @@ class Machine:
             if containment.is_held(core, Key(Look.WORKLOAD, key)):
                 continue  # no attempt is made from half of it
             with Boundary(containment.rebuild_failed, core, key, now=now):
-                reconcile.rebuild(core, key, now)
+                following.rebuild(core, key, now)
         if self._to_rebuild or core.stepped_down:
             return False
         for cluster in core.links.clusters():

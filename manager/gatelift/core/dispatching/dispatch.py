@@ -1,7 +1,7 @@
 """Rounds of offers: the best few are asked, their bids weighed, one of them wins, or the reservation goes back.
 
 Offers and holds need no write, they expire. Neighbours: `fit` says whom to ask, `winner` writes who has won;
-`reconcile` calls `step` for an attempt that has quota and no winner, `reports` brings the bids.
+`admitting` calls `step` for an attempt that has quota and no winner, `reports` brings the bids.
 """
 
 from __future__ import annotations

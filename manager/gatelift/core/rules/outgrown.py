@@ -1,7 +1,7 @@
 """Whether a Workload asks for more than was granted to it: a reservation is made of one version of `spec.podSets`.
 
 The requests of a suspended Job can be edited (Kubernetes 1.36), and its waiting Workload follows it while the engine
-may have reserved for what it asked before. Neighbours: `reconcile` asks before it writes an admission, in the pass
+may have reserved for what it asked before. Neighbours: `admitting` asks before it writes an admission, in the pass
 whose version that write is for; `owners` asks about what is placed.
 """
 

@@ -1,7 +1,7 @@
 """The condition PodsReady, and what follows when pods do not get ready in time (waitForPodsReady of Kueue).
 
 Whether pods are ready is read from the user's object: its own status at `local`, the mirrored one elsewhere, so that a
-restarted manager knows as much as its predecessor. Neighbours: `reconcile` asks for each admitted workload, `endings`
+restarted manager knows as much as its predecessor. Neighbours: `leaving` asks for each admitted workload, `endings`
 for the pause, `machine` before it takes a reservation over where all have to be ready first (blockAdmission).
 """
 

@@ -1,6 +1,6 @@
 """Which Workload of a work is its current one, which is to take its place, and which are too many. Pure.
 
-One work is admitted and placed once, or it would run twice. Neighbours: `owners` deletes what is too many, `reconcile`
+One work is admitted and placed once, or it would run twice. Neighbours: `owners` deletes what is too many, `leaving`
 stops it first; whose a Workload is says `records.work`.
 """
 
