@@ -1,7 +1,7 @@
 """What is set aside still obeys a stop: its cluster is told, though the look that would say so raises. Pure.
 
 It is read from what stands in the API, also of a version that could not be taken. Nothing else is done for it: what has
-stopped stays charged until a look has come to its end. Neighbours: `machine` asks behind a look at a Workload that
+stopped stays charged until a look has come to its end. Neighbours: `passes` asks behind a look at a Workload that
 failed, and in place of one that is held back; `rules.ends` has what ends a run.
 """
 

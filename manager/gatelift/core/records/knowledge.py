@@ -1,7 +1,7 @@
 """What the machine knows of the management cluster's objects: caches with the indexes that reconciling needs.
 
 Kept up by watch events and by the answers to our own writes, whichever is newer. Holds no decisions. Neighbours:
-`machine` feeds it and marks keys dirty; `owners`, `reconcile`, `checks` read it.
+`intake` feeds it; `owners`, `reconcile`, `checks` read it.
 """
 
 from __future__ import annotations
