@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, recovery
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import dispatch, endings, placing
+from gatelift.core.dispatching import endings, giving_back, placing
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs, reclaimed
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -75,7 +75,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
     if core.open_offers.answered(cluster, bid.key, now, held=bid.kind is BidKind.HELD):
-        dispatch.wake_one(core, cluster)
+        giving_back.wake_one(core, cluster)
     attempt = core.attempts.get(bid.key.uid)
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
     if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
@@ -100,13 +100,13 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
         case Applied(waits=waits):
             attempt.applied(waits=waits)
             attempt.follow(Wire.APPLIED)
-            dispatch.free_room(core, attempt.uid, cluster)
+            giving_back.free_room(core, attempt.uid, cluster)
         case GatesLifted():
             before = attempt.state
             pod_troubles.let_go(core, attempt)
             if attempt.follow(Wire.LIFTED) and attempt.state is not before:
                 telling.lifted(core, attempt, now)
-            dispatch.free_room(core, attempt.uid, cluster)
+            giving_back.free_room(core, attempt.uid, cluster)
         case ObjectReport():
             _keep(core, attempt, (message,))
             pod_troubles.heard(core, attempt)

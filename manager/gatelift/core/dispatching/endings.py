@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
+from gatelift.core.dispatching import giving_back, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -113,7 +113,7 @@ def close(core: Core, attempt: Attempt, now: float) -> None:
     """End an attempt of which nothing was committed anywhere."""
     if attempt.state is AttemptState.ENDED:
         return
-    dispatch.withdraw(core, attempt, now)
+    giving_back.withdraw(core, attempt, now)
     core.cluster_waiters.wants_no_room(attempt.uid)
     attempt.follow(Internal.CLOSE)
 
@@ -303,7 +303,7 @@ def end_before_placement(case: Case) -> None:
 
 def strike(core: Core, attempt: Attempt, now: float) -> None:
     """Strike a reservation of which nothing was written: the attempt waits for quota again."""
-    dispatch.withdraw(core, attempt, now)
+    giving_back.withdraw(core, attempt, now)
     core.cluster_waiters.wants_no_room(attempt.uid)
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import dispatch, fit
+from gatelift.core.dispatching import fit, giving_back
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import targets
 from gatelift.core.state import cluster_changes
@@ -109,7 +109,7 @@ def _let_in(core: Core, followed: Followed, view: ClusterView, now: float) -> No
         return
     followed.lets_in(now + WOKE_SECONDS)
     for _ in range(min(room, WAKE_MAX, waiting)):
-        dispatch.wake_one(core, view.name)
+        giving_back.wake_one(core, view.name)
 
 
 def _slice(core: Core, followed: Followed, view: ClusterView, now: float) -> int:
