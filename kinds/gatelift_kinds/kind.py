@@ -54,6 +54,11 @@ def _attribute(field: str) -> str:
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in field)
 
 
+def _uid(obj: Any) -> str:
+    meta: ObjectMeta = obj.metadata
+    return meta.uid
+
+
 def group_of(owner: OwnerReference) -> str:
     """Return the API group that an owner reference names."""
     return owner.api_version.rpartition("/")[0]
@@ -74,9 +79,23 @@ class Asks(Protocol[UserT_contra]):
         """Return where its priority comes from."""
         ...
 
+    def work_of(self, obj: UserT_contra) -> str:
+        """Return whose work the object is: objects of which it is the same are admitted and placed as one.
+
+        By what nobody may change of an object that is queued or placed. Its own UID, or what is no object's UID.
+        """
+        return _uid(obj)
+
     def workload_name(self, obj: UserT_contra) -> str:
-        """Return the name of its Workload, by Kueue's rule."""
+        """Return the name of its Workload, by Kueue's rule: the same for all objects of a work."""
         ...
+
+    def replaces(self, workload: Workload, current: Workload) -> bool:
+        """Return whether a second Workload of a work is to take the place of its current one, and is no second run.
+
+        Any other one is deleted.
+        """
+        return False
 
     def workload_document(self, obj: UserT_contra, raw: bytes, priority: Priority) -> bytes:
         """Return the complete Workload to create, in epoch 1, as JSON."""

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.core.conclusions import held, reports
 from gatelift.core.state.case import Case
-from gatelift.core.works import deciding, intake, reconcile
+from gatelift.core.works import deciding, following, intake
 from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import PlacementState
@@ -38,7 +38,7 @@ def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch:
     history.pod("bad")
     history.until_runs("bad")
     key = "pod-bad"
-    broken = Broken(monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith(key))
+    broken = Broken(monkeypatch, (following, "case_of"), lambda _core, known, *_: known.metadata.name.startswith(key))
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
     assert broken.raised
@@ -55,7 +55,7 @@ def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monk
     history.pod("bad")
     history.until_runs("bad")
     broken = Broken(
-        monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+        monkeypatch, (following, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
     )
     history.kill_leader()
     history.passes(60.0)
@@ -227,7 +227,7 @@ def test_hd_87_what_stands_in_for_the_template_is_not_believed_beyond_what_a_use
 def test_is_4_what_rests_is_looked_at_again_as_soon_as_its_object_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(shown=False)
     broken = Broken(
-        monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+        monkeypatch, (following, "case_of"), lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
     )
     history.pod("bad")
     history.passes(200.0)

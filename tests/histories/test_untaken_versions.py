@@ -12,7 +12,7 @@ import pytest
 from gatelift.core.api.events import ReadAllDone
 from gatelift.core.rules import containment, kept_owner, unrecorded
 from gatelift.core.told import telling
-from gatelift.core.works import deciding, intake, reconcile
+from gatelift.core.works import deciding, following, intake
 from gatelift_admission.engine import Engine
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
@@ -315,7 +315,7 @@ def test_is_4_no_half_of_an_attempt_stands_while_its_record_cannot_be_taken_over
     history = History(shown=False)
     history.pod("bad")
     cluster = history.until_runs("bad")
-    broken = Broken(monkeypatch, (reconcile, "_reserve_of"), is_bads)
+    broken = Broken(monkeypatch, (following, "_reserve_of"), is_bads)
     history.kill_leader()
     history.passes(60.0)
     assert broken.raised

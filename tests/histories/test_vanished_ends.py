@@ -12,7 +12,7 @@ import pytest
 
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.works import reconcile
+from gatelift.core.works import following
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_wire.values.keys import PlacementKey
@@ -172,7 +172,7 @@ def test_hd_217_a_workload_that_could_not_be_handled_is_remembered_as_it_vanishe
     monkeypatch.setattr(Contained, "surfaces", False)
     history, cluster = running(kind, seconds=0.0)
     uid = uid_of(history, "one", kind)
-    broken = Broken(monkeypatch, (reconcile, "case_of"), lambda _core, known, *_: known.metadata.uid == uid)
+    broken = Broken(monkeypatch, (following, "case_of"), lambda _core, known, *_: known.metadata.uid == uid)
     history.kill_leader()
     history.passes(60.0)
     assert broken.raised

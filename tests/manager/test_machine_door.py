@@ -16,7 +16,7 @@ from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.rules import invariants
 from gatelift.core.rules.invariants import InvariantBroken
-from gatelift.core.works import deciding
+from gatelift.core.works import deciding, passes
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import CycleResult
 from gatelift_kube.deciding.writes import Create, Patch, Synced
@@ -80,13 +80,13 @@ def test_a_higher_term_at_a_cluster_makes_it_step_down_when_the_lease_is_another
 def test_one_call_looks_at_a_bounded_number_of_keys_and_asks_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     world = a_world(a_setting(cpu=1000))
     looked = []
-    look = machine.Machine._look
+    look = passes.Passes._look
 
-    def count(self: machine.Machine, key: Any, now: float) -> None:
+    def count(self: passes.Passes, key: Any, now: float) -> None:
         looked.append(key)
         look(self, key, now)
 
-    monkeypatch.setattr(machine.Machine, "_look", count)
+    monkeypatch.setattr(passes.Passes, "_look", count)
     world.give(events.LeadershipExtended(valid_until=0.0))
     for number in range(300):
         world.give(seen_pod(world, f"pod-{number}"))

@@ -165,7 +165,7 @@ def written(world: World, seconds: float, cluster: str = "a") -> int:
 
 
 def machine_pass(world: World, key: Key) -> None:
-    world.machine._pass(key, world.now)
+    world.machine._passes._pass(key, world.now)
 
 
 def test_hd_292_what_one_cluster_says_has_its_share_while_others_write() -> None:

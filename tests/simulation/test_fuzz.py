@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.works import reconcile
+from gatelift.core.works import following
 from gatelift_agent.core.advancing import progress
 from gatelift_wire.values import messages
 from support.fuzz import agent, many
@@ -39,7 +39,7 @@ def test_is_4_hostile_values_spoil_their_own_work_at_most(core: str, seed: int) 
 
 def test_is_4_a_mistake_that_touches_one_object_is_set_aside_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check itself sees what is set aside: a mistake that only the tenant's objects meet."""
-    _break(monkeypatch, reconcile, "case_of", lambda args: "bad" in args[1].metadata.name)
+    _break(monkeypatch, following, "case_of", lambda args: "bad" in args[1].metadata.name)
     _break(monkeypatch, progress, "drive", lambda args: args[1].key.uid.startswith("bad"))
     for core in CORES:
         found = many.CORES[core](3, 40, marks())
@@ -49,7 +49,7 @@ def test_is_4_a_mistake_that_touches_one_object_is_set_aside_and_named(monkeypat
 
 @pytest.mark.parametrize("core", CORES)
 def test_is_4_a_mistake_that_touches_others_is_seen_by_the_check(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _break(monkeypatch, reconcile, "case_of", lambda args: "good" in args[1].metadata.name)
+    _break(monkeypatch, following, "case_of", lambda args: "good" in args[1].metadata.name)
     _break(monkeypatch, progress, "drive", lambda args: args[1].key.uid.startswith("good"))
     assert lived(core, 3, 40).failed
 

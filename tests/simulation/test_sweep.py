@@ -30,7 +30,7 @@ def test_is_4_what_raises_about_one_object_spoils_its_own_work_at_most(scenario:
 def test_is_4_the_census_finds_what_is_about_the_object_and_nothing_else() -> None:
     found = dict(counted("pod_delete", "manager"))
     assert found[SEEN] > 2
-    assert found[Place("gatelift.core.works.reconcile", "case_of")] > 2
+    assert found[Place("gatelift.core.works.following", "case_of")] > 2
     assert not any(place.module == "gatelift.core.machine" for place in found), "who contains is not swept"
     assert len(found) > 200
 

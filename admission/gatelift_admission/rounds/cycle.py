@@ -21,6 +21,7 @@ How the parts fit
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
     heads      heads that a round looks at        places     the queue that a workload belongs into
     stale      texts that may have grown old      retelling  brings them up to date
+    outcomes   what becomes of a head             progress   a round, as far as it has come
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
@@ -44,19 +45,19 @@ call, and an entry that changed in between is left out of it.
 from __future__ import annotations
 
 from gatelift_admission import texts
-from gatelift_admission.entries.entry import ALL, Entry, Phase, has_failed_checks
+from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.feed import faults, places
-from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
-from gatelift_admission.preemption.issue import decision
+from gatelift_admission.flavors.assigner import Assignment, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.rounds import patient, reservation
+from gatelift_admission.rounds import patient
 from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
+from gatelift_admission.rounds.outcomes import RoundOutcomes
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
 from gatelift_admission.state import State
-from gatelift_admission.values.model import Decision, Reserve
+from gatelift_admission.values.model import Decision
 
 SIMULATED_PER_STEP = 20
 """Changes of usage in searches for victims that count as one more step of the budget: as long as a nomination without
@@ -66,11 +67,12 @@ a search takes. A search may make thousands, and whoever asked for decisions has
 class Cycle:
     """Runs rounds over `State`; keeps only the round that is under way."""
 
-    __slots__ = ("_built", "_round", "_rounds", "_seen", "_state", "nominations")
+    __slots__ = ("_built", "_outcomes", "_round", "_rounds", "_seen", "_state", "nominations")
 
     def __init__(self, state: State) -> None:
         """Work on `state`, which the engine shares."""
         self._state = state
+        self._outcomes = RoundOutcomes(state)
         self._round: AdmissionRound | None = None
         self._rounds: dict[str, int] = {}
         """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
@@ -130,6 +132,7 @@ class Cycle:
             return None
         version = state.versions.get(root, 0)
         opened = AdmissionRound(root, state.built, version, state.releases.get(root, 0), heads)
+        opened.number = self._rounds[root]
         if root not in self._seen:
             self._seen[root] = RoundsBegun()
         opened.repeated = self._seen[root].again(version, heads)
@@ -157,7 +160,7 @@ class Cycle:
             round_.progress = True
             return
         if entry.cursor:
-            self._expire_cursor(round_, entry, queue)
+            self._outcomes.expire_cursor(round_, entry, queue)
         plan = fitting(self._state, entry, queue)
         known = patient.plan_of(self._state, entry, queue) if plan is None else None
         plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
@@ -221,7 +224,7 @@ class Cycle:
         elif not nominee.patient:
             self._decide(round_, nominee, decisions)
         elif self._state.patience.of(entry, self._state.now) is not None:
-            self._claim(round_, entry, queue, plan)
+            self._outcomes.claim(round_, entry, queue, plan)
         else:
             self.nominations += 1
             self._decide(round_, Nominee(entry, nominee.ticket, queue, nominate(self._state, entry, queue)), decisions)
@@ -230,7 +233,7 @@ class Cycle:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
         if self._somebody_left(plan):
-            self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
+            self._outcomes.lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
         deferred = again = claims.overlap(plan.targets)
@@ -239,7 +242,7 @@ class Cycle:
             self.nominations += 1
             plan = nominate(state, entry, queue)
         if plan.targets and not (came_free and again) and patient.may_wait(state, entry, queue, plan):
-            self._claim(round_, entry, queue, plan)
+            self._outcomes.claim(round_, entry, queue, plan)
             return
         if again:
             plan, deferred = self._again(round_, entry, queue, plan.assignment)
@@ -248,27 +251,27 @@ class Cycle:
             assignment.forget_cursor()
             assignment.lacks_anything = True  # the flavors that it was not pinned to may do as well
         if assignment.mode is Mode.NO_FIT or (assignment.mode is not Mode.FIT and not plan.targets):
-            self._cannot(round_, entry, queue, assignment)
+            self._outcomes.cannot(round_, entry, queue, assignment)
         elif deferred:
-            self._wait(round_, entry, queue, assignment, texts.DEFERRED)
+            self._outcomes.wait(round_, entry, queue, assignment, texts.DEFERRED)
         elif claims.overlap(plan.targets):
-            self._lose(round_, entry, queue, assignment, texts.OVERLAPPING)
+            self._outcomes.lose(round_, entry, queue, assignment, texts.OVERLAPPING)
         elif assignment.mode is Mode.FIT:
             self._let_in(round_, nominee, plan, decisions)
         elif not claims.fits(tree, tree.queues[queue.name], assignment.usage, plan.targets):
-            self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
+            self._outcomes.lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
         else:
-            self._preempt(round_, entry, queue, plan, decisions)
+            self._outcomes.preempt(round_, entry, queue, plan, decisions)
 
     def _let_in(self, round_: AdmissionRound, nominee: Nominee, plan: Plan, decisions: list[Decision]) -> None:
         """Reserve what fits, unless others of the round have taken it."""
         entry, queue, tree = nominee.entry, nominee.queue, self._state.ensure()
         if round_.claims.fits(tree, tree.queues[queue.name], plan.assignment.usage, plan.targets):
-            decisions.append(self._reserve(entry, queue, plan))
+            decisions.append(self._outcomes.reserve(entry, queue, plan))
             round_.progress = True
             round_.admitted[entry.uid] = len(round_.admitted)
         else:
-            self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
+            self._outcomes.lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
 
     def _somebody_left(self, plan: Plan) -> bool:
         """Return whether one of the victims has left while the round was cut."""
@@ -290,164 +293,6 @@ class Cycle:
         plan = nominate(self._state, entry, queue, claimed=claimed, pins=before.pins)
         tree.undo(mark)
         return plan, plan.assignment.mode is Mode.FIT
-
-    def _cannot(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
-        """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
-        tree = self._state.ensure()
-        now = self._now(round_)
-        entry.reserves |= assignment.mode is not Mode.NO_FIT
-        again = queue.pending.strict or not round_.repeated  # else all was seen, and those behind it have their turn
-        if again and assignment.has_more_flavors and entry.searched != now and entry.goes_on(assignment.cursor, now):
-            self._go_on(round_, entry, queue, assignment.cursor)
-            self._retry(round_, queue, entry)
-            self._state.tell(entry, (assignment.reason, assignment.message))
-        elif again and (entry.overtaken or (entry.cursor and queue.pending.strict)) and entry.restarted != now:
-            # An earlier flavor may have room, or leave some to a later pod set, by now: from the first.
-            round_.anew |= not entry.overtaken
-            entry.restarted = now
-            entry.search_anew()
-            queue.pending.evaluate(entry)
-            self._retry(round_, queue, entry)
-            self._state.tell(entry, (assignment.reason, assignment.message))
-        elif entry.overtaken and queue.pending.strict:  # it fits but for what others keep: ready when they do not
-            entry.search_anew()
-            round_.progress = True  # as they may by now: this is not said of one beginning twice
-            round_.lost.append(queue)
-            queue.pending.lost(entry)
-            self._state.tell(entry, (assignment.reason, assignment.message))
-        else:
-            entry.searched = now
-            assignment.lacks_anything |= bool(entry.cursor)
-            round_.progress |= queue.pending.blocked is not entry
-            self._park(round_, entry, queue, assignment)
-        if assignment.mode is not Mode.NO_FIT and queue.spec.preemption.reclaim_within_cohort != "Any":
-            round_.claims.keep_room(tree, tree.queues[queue.name], assignment)
-
-    def _now(self, round_: AdmissionRound) -> tuple[int, int]:
-        """Return the state of the tree as far as it may help a loser."""
-        return round_.built, self._state.versions.get(round_.root, 0)
-
-    def _go_on(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, cursor: Cursor) -> None:
-        """Note where the next search begins, and what the queue's holders were like then."""
-        entry.cursor = cursor
-        entry.cursor_of = (round_.built, self._state.generations.get(queue.name, 0), self._rounds[round_.root])
-
-    def _expire_cursor(self, round_: AdmissionRound, entry: Entry, queue: QueueModel) -> None:
-        """Begin at the first flavor if a holder of the queue left or changed since, unless it was in the last round."""
-        built, generation, number = entry.cursor_of
-        changed = (built, generation) != (round_.built, self._state.generations.get(queue.name, 0))
-        if changed and self._rounds[round_.root] - number > 1:
-            entry.search_anew()
-
-    def _retry(self, round_: AdmissionRound, queue: QueueModel, entry: Entry) -> None:
-        """Evaluate an entry again in the next round."""
-        if self._state.room(queue).preempts:
-            entry.spare(round_.admitted, ALL, self._state.outside_of(round_.root))
-        if queue.pending.blocked is entry:
-            queue.pending.unblock()
-        round_.lost.append(queue)
-        round_.progress = True
-
-    def _preempt(
-        self, round_: AdmissionRound, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]
-    ) -> None:
-        """Ask all targets to leave that were not asked before, and let the entry wait at the head of its queue."""
-        state = self._state
-        node = state.node(queue.name)
-        for target in plan.targets:
-            victim = target.entry
-            round_.claims.victims[victim.uid] = target
-            if state.holders.holds[victim.uid].evicted:
-                continue
-            asked = decision(entry, node, target)
-            victim.evicted = victim.preempted = True
-            victim.preempted_of = state.outside_of(round_.root)
-            decisions.append(asked)
-            round_.progress = True
-            state.holders.note(victim)
-            state.preempted(round_.root, victim)
-        text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
-        self._wait(round_, entry, queue, plan.assignment, text)
-
-    def _claim(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, plan: Plan) -> None:
-        """Let an entry wait for its victims to end by themselves; no other counts on them in this round."""
-        round_.claims.victims.update((one.entry.uid, one) for one in plan.targets)
-        self._wait(round_, entry, queue, plan.assignment, None)
-
-    def _wait(
-        self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment, text: str | None
-    ) -> None:
-        """Keep an entry at the head of its queue, and its room until the round ends, while others leave for it.
-
-        Without a text nothing is said: nobody was asked to leave yet, and it is over in a moment.
-        """
-        state = self._state
-        tree = state.ensure()
-        round_.claims.keep(tree, tree.queues[queue.name], assignment.usage)
-        round_.progress |= queue.pending.blocked is not entry
-        continued = bool(entry.cursor)
-        entry.search_anew()
-        queue.pending.waits(entry)
-        if continued and not round_.repeated and entry.restarted != self._now(round_):
-            # Flavors before those may have room by now.
-            entry.restarted = self._now(round_)
-            self._retry(round_, queue, entry)
-        if text is not None:
-            state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
-
-    def _lose(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
-        """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        now = self._now(round_)
-        if self._state.room(queue).preempts:
-            entry.spare(round_.admitted, len(round_.admitted), self._state.outside_of(round_.root))
-        if assignment.has_more_flavors and entry.goes_on(assignment.cursor, now):
-            self._go_on(round_, entry, queue, assignment.cursor)
-            entry.overtaken = round_.progress = True
-        else:
-            if entry.cursor and entry.restarted != now:  # fewer pods than then may do with an earlier flavor by now
-                entry.restarted = now
-                round_.progress = True
-            entry.search_anew()
-        round_.lost.append(queue)
-        queue.pending.lost(entry)
-        self._state.tell(entry, (texts.WAITING_FOR_QUOTA, text))
-
-    def _park(self, round_: AdmissionRound, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
-        """Leave an entry (and its equals) until what it lacks is there."""
-        state = self._state
-        changed = state.releases.get(round_.root, 0) != round_.releases
-        pending = queue.pending
-        kept_room = pending.blocked is not entry and pending.keeps_room()
-        one = pending.fail(entry, assignment, state.room(queue), changed=changed)
-        if one is None:  # room came free while the round was cut
-            entry.search_anew()
-            self._retry(round_, queue, entry)
-            return
-        entry.search_anew()
-        round_.parked = True
-        round_.thinned |= not pending.strict
-        if kept_room:  # another one heads the queue now, and the room of the one before it is free
-            state.wake_for_anything(round_.root)
-        if one.fresh:
-            state.bypassed[id(one)] = one
-        state.tell(entry, (assignment.reason, assignment.message))
-        state.offer(queue)
-
-    def _reserve(self, entry: Entry, queue: QueueModel, plan: Plan) -> Reserve:
-        """Charge what is granted and describe the reservation that has to be written."""
-        state = self._state
-        if queue.pending.blocked is entry:
-            queue.pending.unblock()  # the room that it kept is used now, not given back
-        places.unqueue(state, entry)
-        found = reservation.outcome(plan, queue)
-        entry.grant, entry.phase, entry.held_counts = found.grant, Phase.ASSUMED, None
-        entry.search_anew()
-        entry.evicted = entry.preempted = False
-        entry.reserved_at = state.now + state.unix_offset
-        state.tell(entry, None)
-        entry.told = None
-        state.settle(entry)
-        return reservation.decision(entry, queue, found, state.now + state.unix_offset)
 
     def _close(self, round_: AdmissionRound) -> None:
         """Give back the room that was only kept, and offer the queues again that may have a head."""

@@ -39,6 +39,8 @@ class AdmissionRound:
     built: int
     version: int
     releases: int
+    number: int
+    """Of the rounds of its tree, while the tree is as it was built."""
     heads: list[tuple[Entry, int, QueueModel]]
     nominees: list[Nominee]
     ordered: bool
@@ -63,6 +65,7 @@ class AdmissionRound:
         """Begin with the heads of a tree, which has been built, changed and released so often."""
         self.root, self.built, self.version, self.releases, self.heads = root, built, version, releases, heads
         self.nominees, self.lost, self.admitted, self.claims = [], [], {}, Claims()
+        self.number = 0
         self.ordered = self.repeated = self.progress = self.parked = self.thinned = self.anew = False
 
 

@@ -1,6 +1,6 @@
 """A reservation in words: what was granted per pod set, and the decision that the caller has to write.
 
-Neighbours: `cycle` decides and charges.
+Neighbours: `outcomes` charges it.
 """
 
 from __future__ import annotations

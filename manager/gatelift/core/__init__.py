@@ -11,6 +11,7 @@ Rooms, from the door down; each imports only what stands below it (`.importlinte
 * `told` is what people are shown: events, mirrored status, ends.
 * `state` is what is known in memory (`state.core.Core`).
 * `clusters` hold the sessions, one link each, and write the WorkerClusters.
-* `records` are what stands in the management API about a Workload, and the attempt that follows from it.
+* `records` are what stands in the management API about a Workload, the attempt that follows from it, and the work that
+  joins it with users' objects (`records.work`).
 * `api` has events, commands, the agenda and the writes in flight; `texts` what people read.
 """

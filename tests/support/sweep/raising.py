@@ -26,6 +26,8 @@ SIDES = {
 """What is swept, by who calls it."""
 BOUNDARIES = (
     "gatelift.core.machine:",
+    "gatelift.core.works.passes:",
+    "gatelift.core.conclusions.catching_up:CatchingUp.pass_on",
     "gatelift.core.rules.containment:",
     "gatelift.core.rules.invariants:",
     "gatelift.core.state.untaken:",

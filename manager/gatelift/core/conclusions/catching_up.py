@@ -9,7 +9,6 @@ ends takes its inventory with it, since the next one begins with another. Neighb
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
 
 from gatelift.core.api.events import NOT_TAKEN, UNPROVED, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
@@ -26,12 +25,12 @@ BEHIND_PER_CALL = 64
 
 
 class CatchingUp:
-    """Words of clusters that wait. `pass_on` hands an event to the links, whose answer comes back by `add`."""
+    """Words of clusters that wait."""
 
-    __slots__ = ("_behind", "_compares", "_comparisons", "_new", "_pass_on")
+    __slots__ = ("_behind", "_compares", "_comparisons", "_core", "_new")
 
-    def __init__(self, pass_on: Callable[[Event, float], None]) -> None:
-        self._pass_on = pass_on
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._new: deque[Upcall] = deque()
         self._behind: dict[str, deque[Upcall]] = {}
         self._comparisons: dict[str, Comparison] = {}
@@ -41,14 +40,17 @@ class CatchingUp:
         """Say whether anything waits."""
         return bool(self._new or self._behind)
 
-    def add(self, upcalls: Iterable[Upcall]) -> None:
-        """Take what the links said."""
-        self._new.extend(upcalls)
+    def pass_on(self, event: Event, now: float) -> None:
+        """Hand an event to the links and take what they have to say."""
+        outcome = self._core.links.handle(event, now, record_revision=self._core.record_revision)
+        self._core.command(*outcome.commands)
+        self._new.extend(outcome.upcalls)
 
-    def go_on(self, core: Core, now: float) -> None:
+    def go_on(self, now: float) -> None:
         """Take all that waits, but of inventories a bounded part: of another cluster at each call."""
+        core = self._core
         self._compares = True
-        self.add(core.caution.recovery.take_again())
+        self._new.extend(core.caution.recovery.take_again())
         for cluster in tuple(self._behind):
             if not self._compares:
                 break
@@ -56,7 +58,7 @@ class CatchingUp:
             if not self._take(core, waiting, now):
                 self._behind[cluster] = waiting
                 self._compares = False
-        self.add(core.caution.recovery.take_again())
+        self._new.extend(core.caution.recovery.take_again())
         while self._new and not core.stands_still:
             head = self._new.popleft()
             if head.cluster in self._behind:
@@ -64,7 +66,7 @@ class CatchingUp:
             elif not self._heard(core, head, now):
                 self._behind[head.cluster] = deque((head,))
                 self._compares = False
-            self.add(core.caution.recovery.take_again())
+            self._new.extend(core.caution.recovery.take_again())
 
     def _take(self, core: Core, waiting: deque[Upcall], now: float) -> bool:
         """Take what waits behind an inventory, and that first; False when some is left."""
@@ -94,7 +96,7 @@ class CatchingUp:
             else:
                 take(core, word, now)
         for cluster in core.sessions.take_unproved():
-            self._pass_on(BreakOff(cluster=cluster, text=UNPROVED), now)
+            self.pass_on(BreakOff(cluster=cluster, text=UNPROVED), now)
         return done
 
     def _compared(self, core: Core, upcall: PlacementsInventoried) -> bool:
@@ -116,7 +118,7 @@ class CatchingUp:
         self._comparisons.pop(cluster, None)
         containment.word_failed(core, cluster, error, now)
         core.sessions.compared(cluster)
-        self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
+        self.pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
 
 
 def _is_of(word: Upcall, session: int) -> bool:

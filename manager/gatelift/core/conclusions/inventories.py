@@ -207,7 +207,7 @@ def _just_placed(core: Core, attempt: Attempt, now: float) -> bool:
     A leader that takes over knows it from what is written: how long ago it was placed, and whether it was seen to run.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
+    owner = core.knowledge.work_of(known).only_object if known is not None else None
     admitted = find(known.status.conditions, texts.ADMITTED) if known is not None else None
     if attempt.state is not AttemptState.CHOSEN or admitted is None or owner is None or mirror.shows_run(owner.raw):
         return False

@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, recovery
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import dispatch, endings, placing, waking
+from gatelift.core.dispatching import endings, giving_back, placing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -75,7 +75,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
     if core.open_offers.answered(cluster, bid.key, now, held=bid.kind is BidKind.HELD):
-        dispatch.wake_one(core, cluster)
+        giving_back.wake_one(core, cluster)
     attempt = core.attempts.get(bid.key.uid)
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
     if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
@@ -92,7 +92,7 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    mark_owner_of(core, attempt)
+    mark_work_of(core, attempt)
     if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
     cluster = attempt.cluster
@@ -168,19 +168,18 @@ def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> No
 def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
     """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
     if len(report.status) > WHOLE_BYTES_MAX:
-        owner = core.knowledge.owner_of(known) if known is not None else None
+        owner = core.knowledge.work_of(known).only_object if known is not None else None
         if owner is None:
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
 
 
-def mark_owner_of(core: Core, attempt: Attempt) -> None:
+def mark_work_of(core: Core, attempt: Attempt) -> None:
     """Look at the user's object of an attempt soon."""
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
-    if owner is not None:
-        core.mark_owner(owner)
+    if known is not None:
+        core.mark_work(core.knowledge.work_of(known))
 
 
 def stray(core: Core, claim: Claim) -> None:

@@ -1,30 +1,24 @@
 """Rounds of offers: the best few are asked, their bids weighed, one of them wins, or the reservation goes back.
 
-Offers and holds need no write, they expire. Neighbours: `fit` says whom to ask, `winner` writes who has won;
-`reconcile` calls `step` for an attempt that has quota and no winner, `reports` brings the bids.
+Offers and holds need no write, they expire. Neighbours: `admitting` calls `step` for an attempt that has quota and no
+winner; `fit` says whom to ask, `bids` which answers count, `winner` writes who has won, `giving_back` lets go.
 """
 
 from __future__ import annotations
 
-from gatelift.core import texts
+from gatelift.core.dispatching import bids, giving_back
 from gatelift.core.dispatching.fit import candidates, pod_set_requests
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.work import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
-from gatelift.core.told import telling
-from gatelift_wire.values.messages import Bid, BidKind, Message, Offer, Withdraw
-from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.messages import BidKind, Offer
 
 NO_ANSWER = "did not answer in time"
-STALE_SECONDS = 1.0
-"""A cluster that says that it has used an epoch is asked for the next one after so long, doubling. An honest one says
-so for as many as a restored record has forgotten, and each costs a write."""
 ROOM_SECONDS = ANSWER_SECONDS_MAX
 """How long quota is kept for clusters that lack room and answer nobody: as long as for an answer to an offer."""
 ROOM_SECONDS_MAX = 300.0
@@ -51,7 +45,7 @@ def _first_round(case: Case, owner: Owner) -> None:
     ranked, short = candidates(case, owner)
     if not ranked:
         if not short or not _is_patient(core, attempt, short, now):
-            give_back(core, attempt, now)
+            giving_back.give_back(core, attempt, now)
         return
     core.cluster_waiters.wants_no_room(attempt.uid)
     settings = core.settings.dispatch
@@ -126,9 +120,9 @@ def _wait(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
 def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     """Take a winner, wait, ask the next ones, or give the reservation back."""
     core, attempt, now = case.core, case.attempt, case.now
-    _drop_dead(core, attempt, asked, now)
+    bids.drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
-    winner = _best(asked, BidKind.HELD)
+    winner = bids.best(asked, BidKind.HELD)
     late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
     if winner and (not silent or late or winner == next(iter(asked.offered))):
         choose(case, owner, winner)
@@ -136,7 +130,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     if silent and now < asked.deadline:
         core.agenda.wake(attempt.look, asked.deadline)
         return
-    if _busy(core, asked, silent, now):
+    if bids.busy(core, asked, silent, now):
         _wait(core, attempt, asked, now)
         return
     core.open_offers.silent(silent)
@@ -145,7 +139,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     if fresh:
         _offer(case, owner, asked, _some(core, fresh, now))
         return
-    preempting = _best(asked, BidKind.WOULD_PREEMPT)
+    preempting = bids.best(asked, BidKind.WOULD_PREEMPT)
     if preempting:
         choose(case, owner, preempting)
         return
@@ -155,104 +149,4 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
         return
     for name in slow:
         attempt.not_used(name, NO_ANSWER)
-    give_back(core, attempt, now)
-
-
-def _busy(core: Core, asked: OfferRound, silent: list[str], now: float) -> bool:
-    """Say whether one of the silent is answering others meanwhile, and so will come to this offer as well."""
-    if now >= asked.since + core.settings.dispatch.queue_seconds:
-        return False
-    return any(core.open_offers.works(name, max(asked.sent_at[name], asked.looked_at)) for name in silent)
-
-
-def _drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:
-    """Strike what no longer counts: refusals, holds that run out, offers of a session that is over (R6)."""
-    settings = core.settings.dispatch
-    for name, session in list(asked.offered.items()):
-        view = core.view(name)
-        bid = asked.bids.get(name)
-        if view is None or not view.open or view.session != session:
-            why = "the session ended"
-        elif bid is None:
-            continue
-        elif bid.kind is BidKind.REFUSED:
-            why = _refused(core, attempt, name, bid, now)
-        elif bid.hold_seconds and asked.bid_at[name] + bid.hold_seconds - settings.hold_margin_seconds <= now:
-            why = "its hold ran out"
-        else:
-            continue
-        attempt.not_used(name, why)
-        asked.strike(name)
-        free_room(core, attempt.uid, name)
-
-
-def _refused(core: Core, attempt: Attempt, cluster: str, bid: Bid, now: float) -> str:
-    reason = bid.refusal or Refusal.INVALID
-    why = f"{reason.value}{f': {bid.text}' if bid.text else ''}"
-    settings = core.settings.dispatch
-    if reason is Refusal.EPOCH_STALE:  # others go first in the next one, this one after growing pauses (HD-271)
-        attempt.spend_epoch()
-        core.failures.failed(attempt.uid, cluster, now)
-        pause = backoff(core.failures.ended(attempt.uid, cluster, now), STALE_SECONDS, settings.give_up_max)
-        core.failures.avoid(attempt.uid, cluster, now + pause, why)
-    elif reason.permanent:
-        core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why, reason.value)
-    return why
-
-
-def _best(asked: OfferRound, kind: BidKind) -> str:
-    """Return the cluster of the cheapest bid of a kind, at equal cost the one asked first; "" if none."""
-    order = {name: place for place, name in enumerate(asked.offered)}
-    found = [(bid.cost, order[name], name) for name, bid in asked.bids.items() if bid.kind is kind and name in order]
-    return min(found)[2] if found else ""
-
-
-def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None:
-    """Let the holds go that the other clusters keep for an attempt."""
-    if attempt.round is None:
-        return
-    message: Message = Withdraw(key=attempt.key)
-    withdrawn: dict[str, int] = {}
-    for name, session in attempt.round.offered.items():
-        if name == but:
-            continue
-        free_room(core, attempt.uid, name)
-        view = core.view(name)
-        if view is not None and view.open and view.session == session:
-            core.send(name, (message,), now)
-            withdrawn[name] = session
-    attempt.end_round(withdrawn)
-
-
-def free_room(core: Core, uid: str, cluster: str) -> None:
-    """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
-    if core.placements.applied(cluster, uid):
-        wake_one(core, cluster)
-
-
-def wake_one(core: Core, cluster: str) -> None:
-    """Look at the workload that has waited longest for room at a cluster."""
-    while (uid := core.cluster_waiters.next_for_room(cluster)) is not None:
-        attempt = core.attempts.get(uid)
-        if attempt is not None and attempt.state is AttemptState.RESERVED:
-            core.mark_attempt(attempt)
-            return
-
-
-def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | None = None) -> None:
-    """Give the reservation back to the engine; the workload waits and says why: no cluster can take it, or `why`."""
-    settings = core.settings.dispatch
-    since = attempt.round.since if attempt.round is not None else now
-    withdraw(core, attempt, now)
-    core.cluster_waiters.wants_no_room(attempt.uid)
-    if attempt.state is AttemptState.OFFERED:
-        attempt.follow(Internal.UNOFFER)
-    core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
-    said = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
-    attempt.wait_for(said)
-    if why is None:
-        core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
-        if core.cluster_changes.gained_since(attempt.why_not, since):
-            core.failures.wake(attempt.uid, now + settings.give_up_base)  # it changed after it had refused
-        telling.no_cluster(core, attempt, said)
-    core.mark_attempt(attempt)
+    giving_back.give_back(core, attempt, now)

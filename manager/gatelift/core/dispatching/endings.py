@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import dispatch, placing, unexplained, verdicts
+from gatelift.core.dispatching import giving_back, placing, unexplained, verdicts
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -113,7 +113,7 @@ def close(core: Core, attempt: Attempt, now: float) -> None:
     """End an attempt of which nothing was committed anywhere."""
     if attempt.state is AttemptState.ENDED:
         return
-    dispatch.withdraw(core, attempt, now)
+    giving_back.withdraw(core, attempt, now)
     core.cluster_waiters.wants_no_room(attempt.uid)
     attempt.follow(Internal.CLOSE)
 
@@ -123,7 +123,7 @@ def deleted(case: Case) -> None:
 
     A lost cluster is remembered.
     """
-    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.owner, case.now
+    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.work.only_object, case.now
     left = owner is not None and not owner.managed
     for cluster, ahead in core.caution.named(attempt.uid):
         placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
@@ -148,8 +148,7 @@ def deleted(case: Case) -> None:
         core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
     placing.forget(core, attempt, now, gone=True)
     placing.forget_kept(case)
-    if owner is not None:
-        core.mark_owner(owner)
+    core.mark_work(case.work)
     if known.metadata.deletion_timestamp is not None:
         body = record.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
@@ -171,8 +170,7 @@ def finished(case: Case) -> None:
         core.ledger.engine.workload_changed(known, now)  # until here it was charged, see `kept_record`
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if case.owner is not None:
-        core.mark_owner(case.owner)
+    core.mark_work(case.work)
     core.end_attempt(attempt.uid)
     core.failures.gone(attempt.uid)
     retention.after_finish(case)
@@ -305,7 +303,7 @@ def end_before_placement(case: Case) -> None:
 
 def strike(core: Core, attempt: Attempt, now: float) -> None:
     """Strike a reservation of which nothing was written: the attempt waits for quota again."""
-    dispatch.withdraw(core, attempt, now)
+    giving_back.withdraw(core, attempt, now)
     core.cluster_waiters.wants_no_room(attempt.uid)
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import targets
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core

@@ -1,7 +1,7 @@
 """What is set aside still obeys a stop: its cluster is told, though the look that would say so raises. Pure.
 
 It is read from what stands in the API, also of a version that could not be taken. Nothing else is done for it: what has
-stopped stays charged until a look has come to its end. Neighbours: `machine` asks behind a look at a Workload that
+stopped stays charged until a look has come to its end. Neighbours: `passes` asks behind a look at a Workload that
 failed, and in place of one that is held back; `rules.ends` has what ends a run.
 """
 
@@ -14,7 +14,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.dispatching import placing
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import containment, ends, execution_time, seeking
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.rules.ends import WhatStands
@@ -75,7 +75,7 @@ def _asked(core: Core, says: WhatStands, now: float) -> Ending | None:
 
 def _with_owner(core: Core, says: WhatStands, now: float) -> WhatStands:
     """Return what stands in the API with what does of its user's object."""
-    owner = core.knowledge.owner_of(says.known)
+    owner = core.knowledge.work_of(says.known).only_object
     for ref in containment.owner_refs_of(core, says.known):
         kept = core.untaken.latest(ref)
         if kept is None:

@@ -13,12 +13,12 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import additions, dispatch, fit
+from gatelift.core.dispatching import additions, fit, giving_back
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state import predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
@@ -101,7 +101,7 @@ def _commit(case: Case, owner: Owner) -> None:
         core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
     attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates(owner))
-    dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+    giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 
 def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
@@ -142,7 +142,7 @@ def _with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[P
 
 def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
     """End for good what can never be started as it is: nothing was told to any cluster (Kueue: FailedToStart)."""
-    dispatch.withdraw(core, attempt, now)
+    giving_back.withdraw(core, attempt, now)
     attempt.follow(Wire.FINISHED)
     attempt.ended_as(Outcome(how=Wire.FINISHED, reason=texts.FAILED_TO_START, message=why, cluster=attempt.cluster))
     leave(core, attempt)
@@ -195,7 +195,7 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
     sent = core.send(attempt.cluster, (*_named(core, attempt), message), now)
     if sent.session:
         attempt.asked_to_stop(sent.session)
-        dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+        giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 
 def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
@@ -204,7 +204,7 @@ def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
     Held back, it may still be let go by the write of a leader before this one: only its agent's write to it says no.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
+    owner = core.knowledge.work_of(known).only_object if known is not None else None
     if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
         return None
     return (known, owner) if owner.kind.outcome(owner.object) is None else None
@@ -226,7 +226,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     knows = _kept(core, attempt, told) and not attempt.wants_objects
     if known is None or knows or attempt.cluster != LOCAL_CLUSTER:
         return ()
-    if core.knowledge.owner_of(known) is None:
+    if core.knowledge.work_of(known).only_object is None:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:
@@ -346,7 +346,7 @@ def pay(core: Core, cluster: str, now: float) -> None:
 def leave(core: Core, attempt: Attempt) -> None:
     """Take an attempt off all lists of its cluster: it is over, or a newer epoch has taken its place."""
     core.placements.leave(attempt.cluster, attempt.uid)
-    dispatch.free_room(core, attempt.uid, attempt.cluster)
+    giving_back.free_room(core, attempt.uid, attempt.cluster)
     core.cluster_waiters.wants_no_room(attempt.uid)
     predecessors.ended_for(core, attempt)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import dispatch
+from gatelift.core.dispatching import giving_back
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
@@ -54,7 +54,7 @@ def _gives_back(core: Core, outstanding: Outstanding, why: str, now: float) -> b
     if attempt is None or attempt.state not in _UNPLACED:
         return False
     core.event(outstanding.ref, outstanding.uid, NOT_WRITTEN, why, warning=True)
-    dispatch.give_back(core, attempt, now, (NOT_WRITTEN, why))
+    giving_back.give_back(core, attempt, now, (NOT_WRITTEN, why))
     return True
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import dispatch
+from gatelift.core.dispatching import giving_back
 from gatelift.core.records import admitted_by, record
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Ending
@@ -124,7 +124,7 @@ def keep_required(case: Case) -> bool:
     if set(now_required) == set(reserve.checks):
         return False
     if targets.multikueue_check(core, now_required) != targets.multikueue_check(core, reserve.checks):
-        dispatch.withdraw(core, attempt, now)  # other clusters are to be asked
+        giving_back.withdraw(core, attempt, now)  # other clusters are to be asked
         if attempt.state is AttemptState.OFFERED:
             attempt.follow(Internal.UNOFFER)
     attempt.require(now_required)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import dispatch, fit
+from gatelift.core.dispatching import fit, giving_back
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import targets
 from gatelift.core.state import cluster_changes
@@ -60,7 +60,7 @@ def led_to(core: Core, config: MultiKueueConfig) -> None:
 def made(core: Core, attempt: Attempt, now: float) -> None:
     """Take that a placement was made: who stands in line for that room has it, or else who gave up waiting for some."""
     cluster, waiting = attempt.cluster, core.cluster_waiters.count_for_room(attempt.cluster)
-    dispatch.free_room(core, attempt.uid, cluster)
+    giving_back.free_room(core, attempt.uid, cluster)
     view = core.view(cluster)
     if view is not None and not waiting and fit.room_at(core, view, now) == 1:
         core.cluster_changes.of(cluster).gains(Gain(room=True), now)
@@ -119,7 +119,7 @@ def _let_in(core: Core, followed: Followed, view: ClusterView, now: float) -> No
         return
     followed.lets_in(now + WOKE_SECONDS)
     for _ in range(min(room, WAKE_MAX, waiting)):
-        dispatch.wake_one(core, view.name)
+        giving_back.wake_one(core, view.name)
 
 
 def _slice(core: Core, followed: Followed, view: ClusterView, now: float) -> int:
@@ -140,7 +140,7 @@ def _slice(core: Core, followed: Followed, view: ClusterView, now: float) -> int
 def _helps(core: Core, attempt: Attempt, view: ClusterView, offers: Gain, now: float) -> bool:
     """Say whether what a cluster has to give may be what an attempt lacks; its agent says the rest when it is asked."""
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.owner_of(known) if known is not None else None
+    owner = core.knowledge.work_of(known).only_object if known is not None else None
     if known is None or owner is None:
         return False
     want = fit.wanted(known, owner, attempt)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import readiness, targets
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of

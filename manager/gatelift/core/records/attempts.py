@@ -1,4 +1,4 @@
-"""The attempt: one admission cycle of one Workload. Only this module writes it. Neighbours: `reconcile`, `dispatch`."""
+"""The attempt: one admission cycle of one Workload. Only this module writes it. Neighbours: `following`, `dispatch`."""
 
 from __future__ import annotations
 

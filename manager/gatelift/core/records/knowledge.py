@@ -1,7 +1,7 @@
 """What the machine knows of the management cluster's objects: caches with the indexes that reconciling needs.
 
 Kept up by watch events and by the answers to our own writes, whichever is newer. Holds no decisions. Neighbours:
-`machine` feeds it and marks keys dirty; `owners`, `reconcile`, `checks` read it.
+`intake` feeds it; `owners`, `reconcile`, `checks` read it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.deciding.writes import KubeObject
@@ -29,6 +29,7 @@ from gatelift_kube.objects.kueue import (
 )
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.objects.versions import newer
+from gatelift_kube.values import resources
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 
 Surrounding = (
@@ -51,34 +52,10 @@ def key_of(metadata: ObjectMeta) -> ObjectKey:
 
 
 @dataclass(slots=True)
-class Owner:
-    """A user's object; `raw` is its JSON as served.
-
-    `ref`: where it lives. `look`: its key on the agenda. `workload`: where its Workload belongs. `managed`: False once
-    somebody has taken it out of its queue, and for what never was in one.
-    """
-
-    kind: Kind[Any]
-    object: KubeObject
-    raw: bytes
-    ref: ObjectRef = field(init=False)
-    look: Key = field(init=False)
-    workload: ObjectKey = field(init=False)
-    managed: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Name them once for each version of the object: every look at it asks for them."""
-        self.ref = ObjectRef(self.kind.resource, key_of(self.object.metadata))
-        self.look = Key(Look.OWNER, self.ref.key, self.ref.resource)
-        self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
-        self.managed = self.kind.managed(self.object)
-
-
-@dataclass(slots=True)
 class Knowledge:
     """Caches by key. Only this module writes it.
 
-    `workload_by_uid`, `by_owner`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`.
+    `workload_by_uid`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`; `works` joins them and `owners`.
 
     `readings`: the kind of a Workload's owner (None: of none that travels), and the record, read once for each version.
     """
@@ -86,12 +63,11 @@ class Knowledge:
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
     readings: dict[ObjectKey, tuple[Kind[Any] | None, Record]] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
-    by_owner: dict[str, set[ObjectKey]] = field(default_factory=dict)
     by_place: dict[UserObject, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
     by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
-    owner_by_uid: dict[str, ObjectRef] = field(default_factory=dict)
+    works: Works = field(default_factory=Works)
     local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
     cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
     cohorts: dict[str, Cohort] = field(default_factory=dict)
@@ -102,6 +78,24 @@ class Knowledge:
     workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
     pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
     departed: dict[str, None] = field(default_factory=dict)
+
+    def at(self, ref: ObjectRef) -> KubeObject | None:
+        """Return what is known to be there, of the resources that are written."""
+        match ref.resource:
+            case resources.WORKLOAD:
+                return self.workloads.get(ref.key)
+            case resources.CLUSTER_QUEUE:
+                return self.cluster_queues.get(ref.key.name)
+            case resources.LOCAL_QUEUE:
+                return self.local_queues.get(ref.key)
+            case resources.COHORT:
+                return self.cohorts.get(ref.key.name)
+            case resources.ADMISSION_CHECK:
+                return self.checks.get(ref.key.name)
+            case resources.RESOURCE_FLAVOR:
+                return self.flavors.get(ref.key.name)
+        owner = self.owners.get(ref)
+        return owner.object if owner is not None else None
 
     def config_of(self, check: AdmissionCheck) -> MultiKueueConfig | None:
         """Return the MultiKueueConfig that a check names, None if it names none, or an object of another kind."""
@@ -149,8 +143,7 @@ class Knowledge:
         self.workloads[key] = workload
         self.readings[key] = (kind, rec)
         self.workload_by_uid[workload.metadata.uid] = key
-        for owner in owners_of(workload):
-            self.by_owner.setdefault(owner.uid, set()).add(key)
+        self.works.put_workload(key, _names(workload))
         for place in made_for(workload):
             self.by_place.setdefault(place, set()).add(key)
         queue = ObjectKey(key.namespace, workload.spec.queue_name)
@@ -190,8 +183,7 @@ class Knowledge:
 
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)
-        for owner in owners_of(known):
-            _discard(self.by_owner, owner.uid, key)
+        self.works.drop_workload(key, _names(known))
         for place in made_for(known):
             _discard(self.by_place, place, key)
         _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
@@ -201,12 +193,10 @@ class Knowledge:
     def put_owner(self, owner: Owner, *, again: bool = False) -> bool:
         """Keep a user's object; False when what is known is as new or newer. `again`: see `put_workload`."""
         known = self.owners.get(owner.ref)
-        if known is not None:
-            if not again and not newer(owner.object.metadata, known.object.metadata):
-                return False
-            self.owner_by_uid.pop(known.object.metadata.uid, None)
+        if known is not None and not again and not newer(owner.object.metadata, known.object.metadata):
+            return False
+        self.works.put_object(owner, known)
         self.owners[owner.ref] = owner
-        self.owner_by_uid[owner.object.metadata.uid] = owner.ref
         return True
 
     def drop_owner(self, ref: ObjectRef, uid: str) -> Owner | None:
@@ -214,16 +204,17 @@ class Knowledge:
         known = self.owners.get(ref)
         if known is None or known.object.metadata.uid != uid:
             return None
-        self.owner_by_uid.pop(uid, None)
+        self.works.drop_object(known)
         return self.owners.pop(ref)
 
-    def owner_of(self, workload: Workload) -> Owner | None:
-        """Return the user's object of a Workload, None when it has none or it is gone."""
-        for reference in owners_of(workload):
-            ref = self.owner_by_uid.get(reference.uid)
-            if ref is not None:
-                return self.owners[ref]
-        return None
+    def work_of(self, workload: Workload) -> Work:
+        """Return the work of a Workload: it has no objects where those are gone, or where it was made for none."""
+        return self.works.of_names(_names(workload))
+
+    def workloads_of(self, uid: str) -> list[ObjectKey]:
+        """Return, in order, where the Workloads of the work of a user's object are."""
+        work = self.works.of_object(uid)
+        return sorted(work.workloads) if work is not None else []
 
     def cohorts_above(self, cohort: str) -> Iterator[str]:
         """Yield the name of a cohort and of those above it; each once, even in a cycle."""
@@ -243,6 +234,11 @@ class Knowledge:
 DEPARTED_MAX = 20_000
 """UIDs of gone Workloads and users' objects that are remembered: 2 MB at most. One that is forgotten costs one list
 when it is reported, or one read before its Workload ends."""
+
+
+def _names(workload: Workload) -> list[str]:
+    """Return the names of works that a Workload carries."""
+    return [each.uid for each in owners_of(workload)]
 
 
 def _cached_as(seen: Surrounding) -> ObjectKey | str:

@@ -2,7 +2,7 @@
 
 Three facts are kept apart: reserved, draining (since when), released. The engine charges what the Workload object says;
 the ledger speaks up where it knows better (a deleted owner's pods have stopped, though the object is still there), and
-holds that nothing is released twice. Neighbours: `reconcile` tells it what happened, `invariants` reads it.
+holds that nothing is released twice. Neighbours: `following` tells it what happened, `invariants` reads it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Status of admission checks (controller `kueue.x-k8s.io/multikueue`), queues and cohorts: what people look at first.
 
 One write per object and `status_every` at most, out of the budget for writes that only inform; a check's condition
-Active is a transition (queues admit by it) and is written at once. Neighbours: `machine` calls by key.
+Active is a transition (queues admit by it) and is written at once. Neighbours: `passes` calls by key.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from gatelift.core import texts
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
-from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import deactivation
 from gatelift_kinds.shared.values import UserChange
 from gatelift_kube.objects.conditions import find, is_true

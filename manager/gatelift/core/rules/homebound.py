@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     """Return reason and message of a Workload whose object must not run where its queue's work does; None: it may."""
-    owner = core.knowledge.owner_of(known)
+    owner = core.knowledge.work_of(known).only_object
     if owner is None:
         return None
     nowhere = owner.kind.nowhere(owner.object)

@@ -3,7 +3,7 @@
 A ClusterQueue that is deleted admits nothing more and stays, charged in its cohort, until nothing is reserved in it:
 else what it had borrowed would be lent again while it runs. A ResourceFlavor stays as long as a ClusterQueue names it
 or something holds quota of it (decision 42). A Workload gets it back before it is placed. Neighbours: `checks` and
-`machine` look by key, `intake` says when, `reconcile` asks for Workloads.
+`passes` look by key, `intake` says when, `admitting` asks for Workloads.
 """
 
 from __future__ import annotations

@@ -266,5 +266,5 @@ def charged(core: Core, known: Workload) -> Workload:
 
 def _asks_what_it_asked(core: Core, known: Workload) -> bool:
     """Say whether a Workload still asks for what its object does: what is over was counted from that (HD-256)."""
-    owner = core.knowledge.owner_of(known)
+    owner = core.knowledge.work_of(known).only_object
     return owner is None or owner.kind.equivalent(known, owner.object)

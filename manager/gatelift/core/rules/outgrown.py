@@ -1,7 +1,7 @@
 """Whether a Workload asks for more than was granted to it: a reservation is made of one version of `spec.podSets`.
 
 The requests of a suspended Job can be edited (Kubernetes 1.36), and its waiting Workload follows it while the engine
-may have reserved for what it asked before. Neighbours: `reconcile` asks before it writes an admission, in the pass
+may have reserved for what it asked before. Neighbours: `admitting` asks before it writes an admission, in the pass
 whose version that write is for; `owners` asks about what is placed.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 

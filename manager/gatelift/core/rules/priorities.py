@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kinds.shared.values import Priority, PriorityNames

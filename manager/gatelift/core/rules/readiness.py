@@ -1,7 +1,7 @@
 """The condition PodsReady, and what follows when pods do not get ready in time (waitForPodsReady of Kueue).
 
 Whether pods are ready is read from the user's object: its own status at `local`, the mirrored one elsewhere, so that a
-restarted manager knows as much as its predecessor. Neighbours: `reconcile` asks for each admitted workload, `endings`
+restarted manager knows as much as its predecessor. Neighbours: `leaving` asks for each admitted workload, `endings`
 for the pause, `machine` before it takes a reservation over where all have to be ready first (blockAdmission).
 """
 
@@ -42,9 +42,10 @@ class _Limit:
 
 def watch(case: Case) -> bool:
     """Look after the pods of an admitted workload; True if a write or an end was asked for."""
-    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.owner, case.now
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
     if core.settings.readiness is None:
         return False
+    owner = case.work.only_object
     ready = owner is not None and owner.kind.pods_ready(owner.object)
     if not ready and _is_silent(case):
         return False
@@ -73,7 +74,7 @@ def _is_silent(case: Case) -> bool:
 
     Silence stops nothing that runs. Looked at again when the cluster is heard, tells, or had its time for that.
     """
-    core, attempt, owner = case.core, case.attempt, case.owner
+    core, attempt, owner = case.core, case.attempt, case.work.only_object
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
     view, since = core.view(attempt.cluster), core.sessions.heard_since(attempt.cluster)

@@ -20,7 +20,7 @@ from gatelift_kube.objects.meta import Condition
 
 def after_finish(case: Case) -> None:
     """Delete a finished Workload that was kept long enough."""
-    core, known, owner, now = case.core, case.known, case.owner, case.now
+    core, known, owner, now = case.core, case.known, case.work.only_object, case.now
     kept = core.settings.retention.after_finished
     shown = owner is None or owner.kind.outcome(owner.object) is not None
     if kept is None or not shown or known.metadata.deletion_timestamp is not None:
@@ -31,7 +31,7 @@ def after_finish(case: Case) -> None:
 
 def after_deactivation(case: Case) -> bool:
     """Delete the user's object of a Workload that we deactivated long enough ago; True if that was asked for."""
-    core, known, owner, now = case.core, case.known, case.owner, case.now
+    core, known, owner, now = case.core, case.known, case.work.only_object, case.now
     kept = core.settings.retention.after_deactivated
     said = find(known.status.conditions, texts.EVICTED)
     if kept is None or owner is None or known.spec.active or said is None or said.status != TRUE:

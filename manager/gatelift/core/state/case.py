@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import Owner, Work
 from gatelift.core.state.core import Core
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
@@ -22,7 +22,8 @@ class Case(msgspec.Struct, frozen=True):
     """One pass over one Workload.
 
     `known`, `rec`: the Workload and its record, as they were last seen. `attempt`: of the record's epoch. `kind`: of
-    its user's object, None for a Workload without one that travels. `owner`: that object, None where no cache has it.
+    its users' objects, None for a Workload without one that travels. `work`: whose it is, without objects where no
+    cache has one.
     """
 
     core: Core
@@ -30,15 +31,16 @@ class Case(msgspec.Struct, frozen=True):
     rec: Record
     attempt: Attempt
     kind: Kind[Any] | None
-    owner: Owner | None
+    work: Work
     now: float
 
 
 class ObjectCase(msgspec.Struct, frozen=True):
-    """One pass over one user's object: `workload` and `attempt` are its own, None where it has none (yet)."""
+    """One pass over one user's object: `workload` and `attempt` are those of its work, None where it has none (yet)."""
 
     core: Core
     owner: Owner
+    work: Work
     workload: Workload | None
     attempt: Attempt | None
     now: float
@@ -49,4 +51,4 @@ class ObjectCase(msgspec.Struct, frozen=True):
         if known is None or attempt is None:
             return None
         rec = self.core.knowledge.readings[attempt.workload][1]
-        return Case(self.core, known, rec, attempt, self.owner.kind, self.owner, self.now)
+        return Case(self.core, known, rec, attempt, self.owner.kind, self.work, self.now)

@@ -3,7 +3,7 @@
 P7: a cluster that names a later epoch than the record knows holds that workload, and gets no new work itself; its word
 never holds more than that. One that names the record's own epoch, of a workload that is placed nowhere by that, only
 holds that workload, which is charged while it runs. Neighbours: `reports` (where doubts come from), `dispatch`,
-`reconcile` (who ask).
+`following` (who ask).
 """
 
 from __future__ import annotations

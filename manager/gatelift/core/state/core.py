@@ -21,8 +21,9 @@ from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, WriteIds
 from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Knowledge, Owner, key_of
+from gatelift.core.records.knowledge import Knowledge, key_of
 from gatelift.core.records.ledger import AttemptLedger
+from gatelift.core.records.work import Owner, Work
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_changes import ClusterChanges
 from gatelift.core.state.cluster_waiters import ClusterWaiters
@@ -48,11 +49,6 @@ from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import (
-    ADMISSION_CHECK,
-    CLUSTER_QUEUE,
-    COHORT,
-    LOCAL_QUEUE,
-    RESOURCE_FLAVOR,
     WORKER_CLUSTER,
     WORKLOAD,
     ObjectKey,
@@ -432,13 +428,17 @@ class Core:
         """Look at a user's object soon."""
         self.agenda.mark(owner.look)
 
+    def mark_work(self, work: Work) -> None:
+        """Look soon at the object of a work."""
+        owner = work.only_object
+        if owner is not None:
+            self.mark_owner(owner)
+
     def mark_owners_waiting_for(self, key: ObjectKey) -> None:
         """Look at the user's objects whose Workload is (or was to be) at `key`."""
         known = self.knowledge.workloads.get(key)
         if known is not None:
-            owner = self.knowledge.owner_of(known)
-            if owner is not None:
-                self.mark_owner(owner)
+            self.mark_work(self.knowledge.work_of(known))
             self.creations.done(key)
             return
         ref = self.creations.owner_of(key)  # kept until the Workload is seen: a create of unknown outcome is read first
@@ -451,23 +451,9 @@ class Core:
 
     def known(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known of an object of a kind that the machine writes."""
-        knowledge = self.knowledge
-        if ref.resource == WORKLOAD:
-            return knowledge.workloads.get(ref.key)
-        if ref.resource == CLUSTER_QUEUE:
-            return knowledge.cluster_queues.get(ref.key.name)
-        if ref.resource == LOCAL_QUEUE:
-            return knowledge.local_queues.get(ref.key)
-        if ref.resource == COHORT:
-            return knowledge.cohorts.get(ref.key.name)
-        if ref.resource == ADMISSION_CHECK:
-            return knowledge.checks.get(ref.key.name)
-        if ref.resource == RESOURCE_FLAVOR:
-            return knowledge.flavors.get(ref.key.name)
         if ref.resource == WORKER_CLUSTER:
             return self.caution.recovery.clusters.get(ref.key.name)
-        owner = knowledge.owners.get(ref)
-        return owner.object if owner is not None else None
+        return self.knowledge.at(ref)
 
     @property
     def marks_later(self) -> bool:

@@ -17,7 +17,7 @@ from gatelift.core.api.events import OutOfSightListed, ReadFailed
 from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift_kube.values.resources import ObjectRef
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state import word_writes
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Decided

@@ -15,7 +15,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
-from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.work import Owner
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core, Decided
 from gatelift_kinds.shared.pod_trouble import (

@@ -13,7 +13,8 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import Wire
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner, key_of
+from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.work import Owner
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror
@@ -40,7 +41,7 @@ def finished(attempt: Attempt) -> bool:
 
 def waits_until(case: Case) -> float:
     """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
-    core, attempt, owner, now = case.core, case.attempt, case.owner, case.now
+    core, attempt, owner, now = case.core, case.attempt, case.work.only_object, case.now
     if owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None:
         return 0.0
     if attempt.await_shown_end(now):

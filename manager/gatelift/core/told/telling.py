@@ -155,13 +155,11 @@ def unreachable(core: Core, attempt: Attempt, text: str) -> None:
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
         _both(core, known, texts.CLUSTER_UNREACHABLE, text)
-        owner = core.knowledge.owner_of(known)
-        if owner is not None:
-            core.mark_owner(owner)  # which shows it
+        core.mark_work(core.knowledge.work_of(known))  # whose object shows it
 
 
 def _both(core: Core, known: Workload, reason: str, message: str) -> None:
-    owner = core.knowledge.owner_of(known)
+    owner = core.knowledge.work_of(known).only_object
     core.event(ref_of(known), known.metadata.uid, reason, message, warning=True)
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=True)
@@ -281,7 +279,7 @@ def _workload(core: Core, known: Workload, reason: str, message: str) -> None:
 
 def _owner(core: Core, known: Workload, reason: str, message: str, *, warning: bool = False) -> bool:
     """Tell of it at the user's object; False when there is none."""
-    owner = core.knowledge.owner_of(known)
+    owner = core.knowledge.work_of(known).only_object
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=warning)
     return owner is not None

@@ -112,7 +112,7 @@ def _was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> N
             taking.answered(core, ObjectSeen(ref.resource, found, answer.raw), now)
     elif known is not None and known.metadata.uid == asked.uid and not isinstance(known, WorkerCluster):
         intake.gone(core, ref.resource, known)  # that a WorkerCluster is gone the watch tells, the links as well
-    if ref.resource in core.kinds.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
+    if ref.resource in core.kinds.travelling and asked.uid and not core.knowledge.works.knows(asked.uid):
         core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
 
 

@@ -11,7 +11,8 @@ from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, waking
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner, key_of
+from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core, ref_of
@@ -222,9 +223,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)
     core.mark_workload(key)
-    owner = core.knowledge.owner_of(obj)
-    if owner is not None:
-        core.mark_owner(owner)
+    core.mark_work(core.knowledge.work_of(obj))
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
@@ -236,7 +235,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     if known is None or known.metadata.uid != uid:
         core.caution.can_read(uid)
         return
-    owner = core.knowledge.owner_of(known)
+    work = core.knowledge.work_of(known)
     _still_placed(core, key, known)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
@@ -249,8 +248,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     predecessors.wake(core, made_for(known))
     core.resting.forget(ref_of(known))
     core.knowledge.drop_workload(key)
-    if owner is not None:
-        core.mark_owner(owner)
+    core.mark_work(work)
 
 
 def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
@@ -294,7 +292,7 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
-    if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
+    if owner.managed or core.knowledge.workloads_of(obj.metadata.uid):
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
 
@@ -327,7 +325,7 @@ def _is_again(core: Core, resource: Resource, obj: KubeObject) -> bool:
 
 
 def _mark_owned(core: Core, uid: str) -> None:
-    for key in sorted(core.knowledge.by_owner.get(uid, ())):
+    for key in core.knowledge.workloads_of(uid):
         core.mark_workload(key)
 
 

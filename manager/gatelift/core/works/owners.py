@@ -17,12 +17,14 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import CHOOSING, NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Owner, key_of
+from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.work import NOBODYS, Owner
 from gatelift.core.rules import ends, outgrown, priorities
 from gatelift.core.state import out_of_sight
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core, Decided
 from gatelift.core.told import mirror, pod_troubles, shown_end
+from gatelift.core.works import choosing
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.made_for import owners_of
@@ -33,7 +35,7 @@ from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
-from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
@@ -44,8 +46,8 @@ def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
     for reference in owners_of(workload):
         resource = core.kinds.resource_of(reference)
         if resource is not None:
-            known = core.knowledge.owner_of(workload)
-            return known.kind if known is not None else core.kinds.any_of(resource)
+            objects = core.knowledge.work_of(workload).objects
+            return objects[0].kind if objects else core.kinds.any_of(resource)
     return None
 
 
@@ -57,10 +59,12 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         return
     if core.blocked(ref, owner.look, now):
         return
-    workload = workload_for(core, owner)
+    work = core.knowledge.works.of_object(owner.object.metadata.uid) or NOBODYS
+    chosen = choosing.chosen(core, work)
+    workload = chosen.current
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
-    case = ObjectCase(core, owner, workload, attempt, now)
-    _delete_others(case)
+    case = ObjectCase(core, owner, work, workload, attempt, now)
+    _delete_surplus(case, chosen.surplus)
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(case)
     elif _put_mark_back(core, owner, now):
@@ -75,31 +79,10 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         _with_workload(case, workload)
 
 
-def workload_for(core: Core, owner: Owner) -> Workload | None:
-    """Return the Workload of a user's object: the one of the right name, else any that it owns and that lives."""
-    knowledge = core.knowledge
-    owned = knowledge.by_owner.get(owner.object.metadata.uid, set())
-    if owner.workload in owned:
-        return knowledge.workloads[owner.workload]
-    chosen = min(owned, key=lambda each: (not _placed(core, each), str(each)), default=None)
-    return knowledge.workloads[chosen] if chosen is not None else None
-
-
-def _placed(core: Core, key: ObjectKey) -> bool:
-    attempt = core.attempts.get(core.knowledge.workloads[key].metadata.uid)
-    return attempt is not None and attempt.live
-
-
-def _delete_others(case: ObjectCase) -> None:
-    """Delete the Workloads that name this object beside its own: one object is one workload, or it would run twice."""
-    core, owner = case.core, case.owner
-    owned = core.knowledge.by_owner.get(owner.object.metadata.uid, ())
-    if len(owned) <= (case.workload is not None):  # as nearly always: its own is among them
-        return
-    for key in sorted(owned):
-        other = core.knowledge.workloads[key]
-        if other is not case.workload:
-            _delete_workload(core, other, owner.look, case.now)
+def _delete_surplus(case: ObjectCase, surplus: tuple[Workload, ...]) -> None:
+    """Delete the Workloads that a work has beside its own: it would run twice."""
+    for each in surplus:
+        _delete_workload(case.core, each, case.owner.look, case.now)
 
 
 def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
@@ -289,7 +272,7 @@ def changing(core: Core, workload: Workload) -> bool:
 
     Only of kinds whose objects can change, and run as they are. The object's own pass sees to it.
     """
-    owner = core.knowledge.owner_of(workload)
+    owner = core.knowledge.work_of(workload).only_object
     if owner is None or not owner.kind.pods_are_children:
         return False
     return not (owner.kind.suspended(owner.object) and owner.kind.equivalent(workload, owner.object))
@@ -363,9 +346,11 @@ def _managed_namespace(core: Core, owner: Owner) -> bool:
     return selectors.matches(core.settings.managed_namespaces, labels)
 
 
-def ended_by_user(case: Case, owner: Owner) -> bool:
+def ended_by_user(case: Case) -> bool:
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
-    core, attempt = case.core, case.attempt
+    core, attempt, owner = case.core, case.attempt, case.work.only_object
+    if owner is None:
+        return False
     change = ends.change_of(owner, case.known, attempt.key)
     if change is UserChange.SUSPENDED:
         attempt.end_for(ends.SUSPENDED)

@@ -6,34 +6,38 @@ By the watch, as the answer to a write or a read, or again: it is one way. Neigh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.events import Event
+from gatelift.core.conclusions import recovery
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state.core import Core
 from gatelift.core.state.untaken import Version, ref_of
 from gatelift.core.works import intake, looking
 from gatelift_kube.deciding.writes import ObjectSeen
-from gatelift_kube.values.resources import ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectRef
+
+PassOn = Callable[[Event, float], None]
+"""Hands an event to the links."""
 
 
-def take(core: Core, version: Version, now: float) -> None:
-    """Take an object that came in, from whatever watch; the caller has its boundary."""
-    if isinstance(version, ObjectSeen):
-        intake.seen(core, version.resource, version.object, version.raw, now)
-    elif not intake.lost_its_mark(core, ref_of(version), version.object):
-        core.inflight.overtake(ref_of(version), version.object.metadata.uid)
-        intake.gone(core, version.resource, version.object)
-    core.untaken.taken(version)
-
-
-def tried(core: Core, version: Version, now: float) -> None:
-    """Let what rests be tried again soon, since something came of its object."""
+def take(core: Core, version: Version, now: float, pass_on: PassOn) -> None:
+    """Take an object that came in; should that raise, it is kept."""
+    with Boundary(containment.object_failed, core, version, now=now):
+        _take(core, version, now, pass_on)
     if core.contained.resting:
         looking.changed(core, ref_of(version), now)
 
 
-def taken_again(core: Core, ref: ObjectRef) -> None:
-    """Take that nothing is left that could not be taken of an object."""
+def take_again(core: Core, ref: ObjectRef, now: float, pass_on: PassOn) -> None:
+    """Take what could not be taken of an object, oldest first, up to what raises again."""
+    for version in core.untaken.of(ref):
+        with Boundary(containment.object_failed, core, version, now=now):
+            _take(core, version, now, pass_on)
+            continue
+        return
     looking.look_at(core, ref)
     containment.pass_done(core, Key(Look.UNTAKEN, ref.key, ref.resource))
 
@@ -55,3 +59,16 @@ def answered(core: Core, version: Version, now: float) -> bool:
         core.untaken.taken(version)
         return True
     return False
+
+
+def _take(core: Core, version: Version, now: float, pass_on: PassOn) -> None:
+    ref = ref_of(version)
+    if version.resource == WORKER_CLUSTER:
+        pass_on(version, now)
+        recovery.take(core, version)
+    elif isinstance(version, ObjectSeen):
+        intake.seen(core, version.resource, version.object, version.raw, now)
+    elif not intake.lost_its_mark(core, ref, version.object):
+        core.inflight.overtake(ref, version.object.metadata.uid)
+        intake.gone(core, version.resource, version.object)
+    core.untaken.taken(version)

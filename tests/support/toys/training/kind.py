@@ -32,6 +32,8 @@ from gatelift_wire.values.messages import PodSetCounts
 from support.toys.training.objects import TRAINING, Group, Training
 
 GROUPS = ("leader", "workers")
+REPLACES = "toys.example.com/replaces"
+"""Names, on a second Workload, the one whose place it is to take."""
 _NOT_HERE = "nobody runs it here: use a queue with a MultiKueue check"
 
 
@@ -57,6 +59,9 @@ class TrainingKind(Kind[Training]):
 
     def workload_name(self, obj: Training) -> str:
         return workload_name(TRAINING.kind, TRAINING.group, obj.metadata.name, obj.metadata.uid)
+
+    def replaces(self, workload: Workload, current: Workload) -> bool:
+        return workload.metadata.annotations.get(REPLACES) == current.metadata.name
 
     def workload_document(self, obj: Training, raw: bytes, priority: Priority) -> bytes:
         spec = decode(raw)["spec"]

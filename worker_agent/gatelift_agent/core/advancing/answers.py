@@ -8,7 +8,7 @@ an exception there ends the process, and the next one reads them.
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import outcomes, progress
+from gatelift_agent.core.advancing import giving_up, outcomes
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.seeing import hidden, observing
@@ -75,7 +75,7 @@ def _is_unknown(placement: Placement, asked: Asked, event: WriteDone | WriteFail
     tracked.unproven, tracked.unproven_since = True, now
     tracked.untaken_answers += 1
     tracked.attempts = max(tracked.attempts, tracked.untaken_answers)
-    tracked.retry_at = now + progress.pause(tracked.attempts)
+    tracked.retry_at = now + giving_up.pause(tracked.attempts)
     if asked.purpose is WritePurpose.CREATE and tracked.object is None:
         tracked.doubt_until = now if isinstance(event, WriteDone) else asked.at + WRITE_SECONDS_MAX
     if asked.purpose is WritePurpose.REMOVE:

@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import progress
+from gatelift_agent.core.advancing import giving_up
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
 from gatelift_agent.core.placement.placements import ENDING, EndingKind, Placement, PlacementEnding, Tracked
@@ -100,7 +100,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     if placement is None or tracked is None:
         return
     tracked.attempts += 1
-    tracked.retry_at = now + (leftovers.pause(world, placement, event) or progress.pause(tracked.attempts))
+    tracked.retry_at = now + (leftovers.pause(world, placement, event) or giving_up.pause(tracked.attempts))
     world.wakes.ask(placement.key, tracked.retry_at)
     world.look(placement.key)
     match asked.purpose:
@@ -112,7 +112,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _probe_failed(world, placement, tracked, event, now)
         case WritePurpose.PUT_BACK:
             if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
-                progress.end(world, placement, edits.edit_ending(world, placement, tracked))
+                giving_up.end(world, placement, edits.edit_ending(world, placement, tracked))
         case WritePurpose.LABELS | WritePurpose.NOTE | WritePurpose.HOLD | WritePurpose.TOLD:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
@@ -148,9 +148,9 @@ def find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
 def _carried_out(tracked: Tracked, asked: Asked, now: float) -> None:
     """Remember the write: a webhook may undo it, or a probe teach nothing, and it must not go round without a pause."""
     write = (asked.purpose, asked.form)
-    again = tracked.carried_out == write and now < tracked.again_at + progress.RETRY_MAX_SECONDS
+    again = tracked.carried_out == write and now < tracked.again_at + giving_up.RETRY_MAX_SECONDS
     tracked.repeated = tracked.repeated + 1 if again else 0
-    tracked.carried_out, tracked.again_at = write, now + progress.pause(tracked.repeated)
+    tracked.carried_out, tracked.again_at = write, now + giving_up.pause(tracked.repeated)
 
 
 def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> None:
@@ -195,7 +195,7 @@ def _refused(world: World, placement: Placement, event: WriteFailed) -> None:
     """End what the API server does not let be made, or a pod of it."""
     if event.error in _REFUSALS and placement.state not in ENDING:
         text = event.message + _HINTS.get(event.error, "")
-        progress.refuse(world, placement, _REFUSALS[event.error], text)
+        giving_up.refuse(world, placement, _REFUSALS[event.error], text)
 
 
 def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed, now: float) -> None:
@@ -217,7 +217,7 @@ def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: Wr
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
         refusal = _REFUSALS[event.error]
         ending = PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
-        progress.end(world, placement, ending)
+        giving_up.end(world, placement, ending)
     elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION} and tracked.attempts == 1:
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
 

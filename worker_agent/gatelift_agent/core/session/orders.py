@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from gatelift_agent.core.admission.backend import Judgement, Request
-from gatelift_agent.core.advancing import holds, progress
+from gatelift_agent.core.advancing import giving_up, holds
 from gatelift_agent.core.changes import edits
 from gatelift_agent.core.leaving import kept, retaking
 from gatelift_agent.core.placement.placements import (
@@ -297,7 +297,7 @@ def _commit_again(world: World, placement: Placement, commit: Commit, now: float
         refused = next(filter(None, map(_why_no_object, commit.objects)), None) or _why_no_additions(commit)
         if refused is not None:
             if placement.state in STARTING:
-                progress.refuse(world, placement, refused[0], cut(refused[1]))
+                giving_up.refuse(world, placement, refused[0], cut(refused[1]))
             return
         resource = world.kind(placement).resource
         if commit.kind == placement.kind and commit.namespace == placement.namespace:
@@ -373,7 +373,7 @@ def _end_for(world: World, placement: Placement, stop: Stop) -> None:
         return
     if placement.ending is not None:
         placement.stop_asked = stop.reason
-    progress.end(world, placement, ending)
+    giving_up.end(world, placement, ending)
 
 
 def _is_provisional(world: World, ending: PlacementEnding) -> bool:
@@ -410,7 +410,7 @@ def _forget(world: World, order: Forget, now: float) -> None:
     placement.forget = True
     if placement.state in LIVE:
         # Not ended here, but the manager is done with it: it is stopped first, whatever the manager thought.
-        progress.end(world, placement, PlacementEnding(kind=EndingKind.STOPPED, reason="Forgotten"))
+        giving_up.end(world, placement, PlacementEnding(kind=EndingKind.STOPPED, reason="Forgotten"))
     world.look(key)
 
 

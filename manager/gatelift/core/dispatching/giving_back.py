@@ -1,0 +1,64 @@
+"""What is let go in a round of offers: the holds that other clusters keep, the reservation that no cluster can take.
+
+Neighbours: `dispatch` gives back, `endings` and `placing` withdraw; whoever waits for room at a cluster is woken here.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import texts
+from gatelift.core.records.attempt_states import AttemptState, Internal
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.state.core import Core
+from gatelift.core.told import telling
+from gatelift_wire.values.messages import Message, Withdraw
+
+
+def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None:
+    """Let the holds go that the other clusters keep for an attempt."""
+    if attempt.round is None:
+        return
+    message: Message = Withdraw(key=attempt.key)
+    withdrawn: dict[str, int] = {}
+    for name, session in attempt.round.offered.items():
+        if name == but:
+            continue
+        free_room(core, attempt.uid, name)
+        view = core.view(name)
+        if view is not None and view.open and view.session == session:
+            core.send(name, (message,), now)
+            withdrawn[name] = session
+    attempt.end_round(withdrawn)
+
+
+def free_room(core: Core, uid: str, cluster: str) -> None:
+    """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
+    if core.placements.applied(cluster, uid):
+        wake_one(core, cluster)
+
+
+def wake_one(core: Core, cluster: str) -> None:
+    """Look at the workload that has waited longest for room at a cluster."""
+    while (uid := core.cluster_waiters.next_for_room(cluster)) is not None:
+        attempt = core.attempts.get(uid)
+        if attempt is not None and attempt.state is AttemptState.RESERVED:
+            core.mark_attempt(attempt)
+            return
+
+
+def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | None = None) -> None:
+    """Give the reservation back to the engine; the workload waits and says why: no cluster can take it, or `why`."""
+    settings = core.settings.dispatch
+    since = attempt.round.since if attempt.round is not None else now
+    withdraw(core, attempt, now)
+    core.cluster_waiters.wants_no_room(attempt.uid)
+    if attempt.state is AttemptState.OFFERED:
+        attempt.follow(Internal.UNOFFER)
+    core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
+    said = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
+    attempt.wait_for(said)
+    if why is None:
+        core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
+        if core.cluster_changes.gained_since(attempt.why_not, since):
+            core.failures.wake(attempt.uid, now + settings.give_up_base)  # it changed after it had refused
+        telling.no_cluster(core, attempt, said)
+    core.mark_attempt(attempt)

@@ -1,0 +1,241 @@
+"""What joins users' objects and Workloads: a work, and the index of all of them, kept up one object at a time.
+
+A work is what is admitted and placed as one: one object with its Workload, n objects with one Workload, or one object
+with its current Workload and the one that is to take its place. Whose work an object is says its kind (`work_of`);
+which of its Workloads is the current one says `works.choosing`. Neighbours: `knowledge` keeps the index up and is asked
+for the work of a Workload; who can do with one object only asks for `only_object`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift.core.api.agenda import Key, Look
+from gatelift_kinds.kind import Kind
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+
+
+class SeveralObjectsError(Exception):
+    """Who can do with one object only was handed a work of several: taking any one of them would be wrong."""
+
+
+@dataclass(slots=True)
+class Owner:
+    """A user's object; `raw` is its JSON as served.
+
+    `ref`: where it lives. `look`: its key on the agenda. `work`: of which work it is. `workload`: where the Workload of
+    that belongs. `managed`: False once somebody has taken it out of its queue, and for what never was in one.
+    """
+
+    kind: Kind[Any]
+    object: KubeObject
+    raw: bytes
+    ref: ObjectRef = field(init=False)
+    look: Key = field(init=False)
+    work: str = field(init=False)
+    workload: ObjectKey = field(init=False)
+    managed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Name them once for each version of the object: every look at it asks for them."""
+        meta = self.object.metadata
+        self.ref = ObjectRef(self.kind.resource, ObjectKey(meta.namespace, meta.name))
+        self.look = Key(Look.OWNER, self.ref.key, self.ref.resource)
+        self.work = self.kind.work_of(self.object)
+        self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
+        self.managed = self.kind.managed(self.object)
+
+
+def _place(owner: Owner) -> tuple[str, str, str]:
+    """Return by what the objects of a work are in order: it does not change while an object is there."""
+    meta = owner.object.metadata
+    return meta.creation_timestamp or "", meta.name, meta.uid
+
+
+def _find(keys: Sequence[ObjectKey], key: ObjectKey) -> tuple[int, bool]:
+    """Return where a key stands among those in order, or would, and whether it does."""
+    at = bisect_left(keys, key)
+    return at, at < len(keys) and keys[at] == key
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """The objects and the Workloads of one work. Only this module writes it.
+
+    Each method may be called again, after a try that raised, and changes nothing then. `_named`: by which Workloads.
+    `_part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names it.
+    """
+
+    id: str
+    _objects: list[Owner] = field(default_factory=list)
+    _named: list[ObjectKey] = field(default_factory=list)
+    _part_of: Work | None = None
+    _through: dict[ObjectKey, set[str]] | None = None
+
+    @property
+    def objects(self) -> Sequence[Owner]:
+        """The users' objects that are known of it, the oldest first."""
+        return self._objects
+
+    @property
+    def only_object(self) -> Owner | None:
+        """The object of a work of one; None when it has none, or that is gone. SeveralObjectsError: there are more."""
+        if len(self._objects) > 1:
+            raise SeveralObjectsError(f"work {self.id} has {len(self._objects)} objects")
+        return self._objects[0] if self._objects else None
+
+    @property
+    def workloads(self) -> Collection[ObjectKey]:
+        """The Workloads that name it, or an object of it: as nearly always one at most."""
+        return self._through.keys() | set(self._named) if self._through else self._named
+
+    @property
+    def whole(self) -> Work:
+        """The work itself, or the larger one that it is a part of."""
+        return self if self._part_of is None else self._part_of
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing is known of it."""
+        return not (self._objects or self._named or self._through) and self._part_of is None
+
+    def gain(self, owner: Owner) -> None:
+        """Take in an object, or another version of it."""
+        at, is_there = self._find(owner)
+        if is_there:
+            self._objects[at] = owner
+        else:
+            self._objects.insert(at, owner)
+
+    def lose(self, owner: Owner) -> None:
+        """Let go of an object."""
+        at, is_there = self._find(owner)
+        if is_there:
+            del self._objects[at]
+
+    def _find(self, owner: Owner) -> tuple[int, bool]:
+        place = _place(owner)
+        at = bisect_left(self._objects, place, key=_place)
+        return at, at < len(self._objects) and _place(self._objects[at]) == place
+
+    def join(self, whole: Work) -> None:
+        """Become a part of a larger work: the Workloads that name this object are that one's."""
+        self._part_of = whole
+        for key in self._named:
+            whole.named_through(self.id, key)
+
+    def leave(self) -> None:
+        """Be a part of no larger work any more."""
+        for key in self._named if self._part_of is not None else ():
+            self.whole.not_named_through(self.id, key)
+        self._part_of = None
+
+    def named_by(self, key: ObjectKey) -> None:
+        """Take that a Workload names this work, or the object that it is of."""
+        at, is_there = _find(self._named, key)
+        if not is_there:
+            self._named.insert(at, key)
+        if self._part_of is not None:
+            self._part_of.named_through(self.id, key)
+
+    def not_named_by(self, key: ObjectKey) -> None:
+        """Take that a Workload does not name it (any more), or is gone."""
+        at, is_there = _find(self._named, key)
+        if is_there:
+            del self._named[at]
+        if self._part_of is not None:
+            self._part_of.not_named_through(self.id, key)
+
+    def named_through(self, part: str, key: ObjectKey) -> None:
+        """Take that a Workload names an object of this work."""
+        if self._through is None:
+            self._through = {}
+        self._through.setdefault(key, set()).add(part)
+
+    def not_named_through(self, part: str, key: ObjectKey) -> None:
+        """Take that a Workload does not name an object of this work (any more)."""
+        parts = self._through.get(key) if self._through is not None else None
+        if self._through is not None and parts is not None:
+            parts.discard(part)
+            if not parts:
+                del self._through[key]
+
+
+NOBODYS = Work("")
+"""Of a Workload that names no object, and of one whose objects are of no kind that travels: nothing is put into it."""
+
+
+@dataclass(slots=True)
+class Works:
+    """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has."""
+
+    _by_id: dict[str, Work] = field(default_factory=dict)
+
+    def of_object(self, uid: str) -> Work | None:
+        """Return the work of a user's object, also where only Workloads say that there is one."""
+        found = self._by_id.get(uid)
+        return found.whole if found is not None else None
+
+    def of_names(self, names: Iterable[str]) -> Work:
+        """Return the work of a Workload which carries these names: the first that has objects, else the first."""
+        first = NOBODYS
+        for name in names:
+            found = self.of_object(name)
+            if found is not None and found.objects:
+                return found
+            if first is NOBODYS and found is not None:
+                first = found
+        return first
+
+    def knows(self, uid: str) -> bool:
+        """Say whether a user's object is known."""
+        found = self._by_id.get(uid)
+        return found is not None and bool(found.whole is not found or found.objects)
+
+    def put_object(self, owner: Owner, before: Owner | None) -> None:
+        """Take in a user's object, or another version of it; `before`: what was known in its place."""
+        if before is not None and (before.work, _place(before)) != (owner.work, _place(owner)):
+            self.drop_object(before)
+        uid, whole = owner.object.metadata.uid, self._at(owner.work)
+        whole.gain(owner)
+        if owner.work != uid:
+            self._at(uid).join(whole)
+
+    def drop_object(self, owner: Owner) -> None:
+        """Let go of a user's object."""
+        uid, whole = owner.object.metadata.uid, self._by_id.get(owner.work)
+        if whole is not None:
+            whole.lose(owner)
+        part = self._by_id.get(uid)
+        if part is not None and owner.work != uid:
+            part.leave()
+            self._tidy(part)
+        if whole is not None:
+            self._tidy(whole)
+
+    def put_workload(self, key: ObjectKey, names: Iterable[str]) -> None:
+        """Take in a Workload that carries these names: UIDs of objects, or ids of works."""
+        for name in names:
+            self._at(name).named_by(key)
+
+    def drop_workload(self, key: ObjectKey, names: Iterable[str]) -> None:
+        """Let go of a Workload that was put with these names."""
+        for name in names:
+            work = self._by_id.get(name)
+            if work is not None:
+                work.not_named_by(key)
+                self._tidy(work)
+
+    def _at(self, work: str) -> Work:
+        found = self._by_id.get(work)
+        if found is None:
+            found = self._by_id[work] = Work(work)
+        return found
+
+    def _tidy(self, work: Work) -> None:
+        if work.is_empty:
+            self._by_id.pop(work.id, None)

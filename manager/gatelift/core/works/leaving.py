@@ -1,0 +1,102 @@
+"""Whether an attempt is to end, and its eviction: the user's object, a queue, a check or the time has its say.
+
+Neighbours: `reconcile` asks in its order; `endings` and `placing` bring to an end what is to; `choosing` says which
+Workload is one too many.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import endings, placing, verdicts
+from gatelift.core.records import record
+from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
+from gatelift.core.rules import (
+    ends,
+    execution_time,
+    kept_record,
+    outgrown,
+    readiness,
+)
+from gatelift.core.state.case import Case
+from gatelift.core.works import choosing, owners
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
+
+
+def goes(case: Case) -> bool:
+    """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
+    if ends.is_deleted(case.known.metadata):
+        return True
+    owner = case.work.only_object
+    return case.kind is not None and (owner is None or ends.is_deleted(owner.object.metadata))
+
+
+def is_over(case: Case) -> bool:
+    """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
+    if goes(case):
+        return True
+    known, owner = case.known, case.work.only_object
+    if owner is None:
+        return False
+    if ends.has_left(known, owner):
+        return True
+    return choosing.is_surplus(case.core, case.work, known)
+
+
+def own_end(case: Case) -> bool:
+    """Notice that the user's object shows its end: before it is placed anywhere, or on `local` by the kubelet.
+
+    What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
+    """
+    owner, attempt = case.work.only_object, case.attempt
+    if owner is None:
+        return False
+    outcome = owner.kind.outcome(owner.object)
+    if outcome is None:
+        return False
+    if attempt.state in NO_WINNER:
+        endings.close(case.core, attempt, case.now)
+        attempt.ended_as(endings.finished_as(outcome))
+        return True
+    if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
+        return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
+    attempt.seen_to_end()  # it is acknowledged when it is told: what runs is not forgotten, but ended
+    return endings.end(case.core, attempt, Wire.FINISHED, endings.finished_as(outcome))
+
+
+def evict(case: Case) -> None:
+    """Bring an attempt to an end that its queue, its owner or a person wants."""
+    core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
+    ending = attempt.ending
+    if ending is None:
+        ending = ends.as_written(known)
+        attempt.end_for(ending)
+    if not attempt.live:
+        endings.end_before_placement(case)
+        return
+    if ending.evict and not rec.evicted and not kept_record.is_refused(core, rec, now):
+        core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), Purpose.EVICT)
+        return
+    placing.stop(core, attempt, ending, now)
+
+
+def without_record(case: Case) -> None:
+    """Begin nothing more of a placement whose record cannot be put back; one that fits no more is queued anew."""
+    if not kept_record.fits(case.known):
+        case.attempt.end_for(outgrown.ENDING)
+        case.core.mark_attempt(case.attempt)
+    else:
+        owners.ended_by_user(case)
+
+
+def is_given_up(case: Case) -> bool:
+    """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
+    attempt = case.attempt
+    if attempt.live and owners.ended_by_user(case):
+        return True
+    if verdicts.against(case):
+        return True
+    if not case.rec.admitted:
+        return False
+    if execution_time.exceeded(case):
+        return True
+    return attempt.state is not AttemptState.LOST and readiness.watch(case)

@@ -1,0 +1,120 @@
+"""Letting go what was made: by what `starting.why_not` says (R1, R8), with the room that the backend grants.
+
+Between creating and this stands the remote admission, which may take its time. Neighbours: `progress` asks for it,
+`allowances` holds what is let go to what was granted, `giving_up` ends what may not be.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core.admission.backend import RoomAnswer
+from gatelift_agent.core.advancing import giving_up
+from gatelift_agent.core.changes import allowances, edits, relabelling
+from gatelift_agent.core.placement.placements import (
+    HELD_BACK,
+    Move,
+    Placement,
+    PlacementState,
+    Tracked,
+)
+from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_kinds.shared import own_marks
+from gatelift_kinds.shared.values import MergeConflictError
+from gatelift_wire.values.messages import GatesLifted
+from gatelift_wire.values.refusals import Refusal
+
+
+def lift(world: World, placement: Placement, now: float) -> None:
+    """Let go what is held back, as soon as it may be; once all of it is, say so."""
+    kind = world.kind(placement)
+    waiting = [
+        tracked
+        for tracked in placement.objects.values()
+        if not tracked.delete_asked and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
+    ]
+    if not waiting:
+        placement.move(Move.LIFTED)
+        world.say(GatesLifted(key=placement.key))
+        world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
+        return
+    # What is gone is none: a probe finds out, or (`local`) the manager sees it too and says stop.
+    ready = [tracked for tracked in waiting if tracked.object is not None and not tracked.asked]
+    admitted = bool(ready) and _is_admitted(world, placement, now)
+    if placement.state not in HELD_BACK:
+        return
+    for tracked in ready:
+        if tracked.retry_at > now:
+            world.wakes.ask(placement.key, tracked.retry_at)
+        elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
+            if world.leadership.acts(now) and world.has_room(placement):
+                world.ask_patch(WritePurpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
+        elif admitted and world.has_room(placement):
+            _let_go(world, placement, tracked, now)
+
+
+def _is_admitted(world: World, placement: Placement, now: float) -> bool:
+    """Say whether it may be let go now: by R1 and R8, and by the backend, which is asked while these allow it.
+
+    So nothing is asked for a placement that the manager may have ended, and a grant that comes meanwhile lifts nothing.
+    """
+    if starting.why_not(world, placement, now) or not world.has_room(placement):
+        return False
+    world.ask_room(placement, now, placed=True)
+    verdict = world.admission.verdict(placement.key, now)
+    if verdict.again_at is not None:
+        world.wakes.ask(placement.key, verdict.again_at)
+    if verdict.answer is RoomAnswer.REFUSED:
+        giving_up.refuse(world, placement, verdict.refusal, verdict.text)
+    elif verdict.answer is RoomAnswer.GRANTED and placement.state is PlacementState.ADMITTING:
+        placement.move(Move.GRANT)
+        placement.waits_for = ""
+    elif verdict.answer is RoomAnswer.NOT_YET:
+        if placement.state is PlacementState.GATED:
+            placement.move(Move.WAIT)
+        if placement.waits_for != verdict.text:
+            placement.waits_for = verdict.text
+            world.note("info", "waits for room", placement, why=verdict.text)
+    return verdict.answer is RoomAnswer.GRANTED
+
+
+def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    kind = world.kind(placement)
+    if not world.local and relabelling.relabelled(world, placement, tracked):
+        return  # no watch would show it, and a restart might not know it: its labels come first
+    if world.local and not own_marks.bears_a_mark(tracked.raw):
+        return  # no write of ours lands on it: the manager, who sees it too, says stop, or a mark comes back
+    if edits.edited(world, placement, tracked):
+        return  # it is put back first
+    if tracked.user_gates is not None:
+        body = kind.user_gates_patch(tracked.object, tracked.user_gates)
+        if body is not None:
+            left = ",".join(tracked.user_gates)
+            world.ask_patch(WritePurpose.GATES, placement, tracked, body, now, what=left)
+            return
+    if not world.local and not _within_grant(world, placement, tracked, now):
+        return
+    if not kind.liftable(tracked.object, placement.key):
+        return  # a gate of the user's own is left; SetUserGates or a change of the object looks again
+    try:
+        body = (
+            kind.local_lift_patch(tracked.object, tracked.raw, world.placing(placement))
+            if world.local
+            else edits.with_mark(kind.lift_patch(tracked.object), tracked)
+        )
+    except MergeConflictError as error:
+        giving_up.refuse(world, placement, Refusal.INVALID, str(error))
+        return
+    tracked.lift_asked = True
+    world.ask_patch(WritePurpose.LIFT, placement, tracked, body, now)
+
+
+def _within_grant(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether its pods are known to ask for no more than was granted; ask for it, or refuse, where they are not."""
+    asked = allowances.asks(world, placement, tracked, now)
+    if asked is None:
+        return False  # its answer looks again
+    refused = allowances.refusal(world.kind(placement), tracked, asked)
+    if refused is not None:
+        giving_up.refuse(world, placement, *refused)
+    return refused is None
