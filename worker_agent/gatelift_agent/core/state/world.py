@@ -1,6 +1,7 @@
 """What the machine knows, and the small moves that all its parts share. No decision of the protocol is made here.
 
 Everything is rebuilt at a start from the worker's objects and the manager's confirmations; nothing else is kept.
+Neighbours: `asking` asks the API server for things, `placing` says what objects carry.
 """
 
 from __future__ import annotations
