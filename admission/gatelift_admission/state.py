@@ -19,8 +19,9 @@ from gatelift_admission.charges.loans import Loans
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.entries.reading import WorkloadReader
-from gatelift_admission.flavors.assigner import Market, Pins
+from gatelift_admission.flavors.assignment import Pins
 from gatelift_admission.flavors.matching import selector_matches
+from gatelift_admission.flavors.search import Market
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, QueueRoom, preempts
 from gatelift_admission.preemption.patience import Patience
@@ -34,7 +35,8 @@ from gatelift_admission.queues.models import (
 )
 from gatelift_admission.queues.stale import Stale, grows_old
 from gatelift_admission.quota import adrift
-from gatelift_admission.quota.tree import Tree, TreeNode, TreeNodeSpec
+from gatelift_admission.quota.nodes import TreeNode, TreeNodeSpec
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Amounts, Cell, EngineSettings, Fault, Usage
 from gatelift_admission.waking.equals import PendingClass
 from gatelift_admission.waking.keeping import Kept

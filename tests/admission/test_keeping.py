@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.quota.tree import Quota, TreeNode
+from gatelift_admission.quota.nodes import Quota, TreeNode
 from gatelift_admission.values.model import EngineSettings
 from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
 from support.twin.cohort_engine import arrive, cohort_engine, moves

@@ -8,7 +8,7 @@ Neighbours: `engine` calls these; `state` rebuilds what depends on them before t
 from __future__ import annotations
 
 from gatelift_admission.feed import faults, ghosts, places
-from gatelift_admission.flavors.assigner import Catalogue
+from gatelift_admission.flavors.catalogue import Catalogue
 from gatelift_admission.queues.models import LocalModel, QueueModel, cluster_queue_active, node_spec
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.state import State

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 
 

@@ -32,10 +32,11 @@ from gatelift_admission.entries.standings import (
     WAKE,
     QueueMove,
 )
-from gatelift_admission.flavors.assigner import Assignment, Option
+from gatelift_admission.flavors.assignment import Assignment, Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_free, any_left
 from gatelift_admission.waking.keeping import Kept

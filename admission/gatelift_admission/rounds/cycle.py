@@ -48,7 +48,7 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.feed import faults, places
-from gatelift_admission.flavors.assigner import Assignment, Mode
+from gatelift_admission.flavors.assignment import Assignment, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import patient

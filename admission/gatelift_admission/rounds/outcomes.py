@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase
 from gatelift_admission.feed import places
-from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
+from gatelift_admission.flavors.assignment import Assignment, Cursor, Mode
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel

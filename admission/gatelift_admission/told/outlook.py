@@ -12,7 +12,7 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import places
-from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
+from gatelift_admission.flavors.assignment import AssignedPodSet, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import nominate

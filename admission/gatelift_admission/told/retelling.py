@@ -10,7 +10,7 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import faults
-from gatelift_admission.flavors.assigner import Mode
+from gatelift_admission.flavors.assignment import Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.queues.stale import grows_old

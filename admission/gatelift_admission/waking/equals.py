@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.standings import ACTIVE, Stander
-from gatelift_admission.flavors.assigner import Option
+from gatelift_admission.flavors.assignment import Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.waking.keeping import Kept

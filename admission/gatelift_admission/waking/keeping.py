@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.preemption.oracle import QueueRoom
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 
 PARTS = 4

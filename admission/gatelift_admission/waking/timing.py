@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 
-from gatelift_admission.quota.tree import TreeNode
+from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.model import Cell, EngineSettings, Usage
 from gatelift_admission.waking.keeping import PARTS, Keeping
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sized
 from dataclasses import dataclass
 
 from gatelift_admission.entries.ordering import pending_key
-from gatelift_admission.flavors.assigner import Option
+from gatelift_admission.flavors.assignment import Option
 from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
