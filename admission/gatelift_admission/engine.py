@@ -28,7 +28,8 @@ from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.feed import faults, ghosts, intake, places, structure
 from gatelift_admission.rounds import patient
 from gatelift_admission.rounds.cycle import Cycle
-from gatelift_admission.state import State
+from gatelift_admission.state import charging
+from gatelift_admission.state.known import State
 from gatelift_admission.told import explain, retelling
 from gatelift_admission.told.answers import EngineAnswers
 from gatelift_admission.told.explain import Position
@@ -193,7 +194,7 @@ class Engine(EngineAnswers):
                 entry.phase = Phase.PENDING
                 if not (entry.runs and ghosts.goes_on(self.state, entry)):
                     entry.grant = NOTHING
-                self.state.settle(entry)
+                charging.settle(self.state, entry)
                 self.state.review[uid] = entry
 
     def set_usage(self, uid: str, counts: Mapping[str, int]) -> None:
@@ -206,7 +207,7 @@ class Engine(EngineAnswers):
         if entry is not None and entry.grant.pod_sets:
             try:
                 entry.held_counts = dict(counts)
-                self.state.settle(entry)
+                charging.settle(self.state, entry)
             except Exception as error:  # noqa: BLE001 (containment, as in `faults.EntryBoundary`, for each one that ends)
                 faults.set_aside(self.state, entry, error)
 

@@ -12,7 +12,8 @@ from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, ou
 from gatelift_admission.entries.standings import AWAKE, INADMISSIBLE, LEAVE, RESERVING
 from gatelift_admission.flavors.plain import demand_of
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 from gatelift_admission.waking.equals import PendingClass
 
 
@@ -109,7 +110,7 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool, changed:
     elif root and _holds(state, root, queue, one, entry):
         pass
     elif root:
-        state.touch(root)
+        wakeups.touch(state, root)
         state.offer(queue)
     if entry.told is None and entry.want is None:
         _expect_evaluation(state, entry)
@@ -129,7 +130,7 @@ def _holds(state: State, root: str, queue: QueueModel, one: PendingClass, entry:
     if demand is None:  # it has a choice of flavors
         return state.wakes.keeping.above(root, entry.priority) and queue.pending.hold(one, ())
     needs = tuple(demand.usage.items())
-    left = state.kept(root).leaves(needs, state.room(queue), entry.priority, within=False)
+    left = wakeups.kept_in(state, root).leaves(needs, state.room(queue), entry.priority, within=False)
     return not left and queue.pending.hold(one, needs)
 
 
@@ -159,6 +160,6 @@ def unqueue(state: State, entry: Entry) -> None:
     if state.outdated:
         return
     root = queue.root
-    state.touch(root)
+    wakeups.touch(state, root)
     if kept_room:  # who was parked beside it may be one to fit
-        state.wake_for_anything(root)
+        wakeups.wake_for_anything(state, root)

@@ -56,7 +56,8 @@ from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
 from gatelift_admission.rounds.outcomes import RoundOutcomes
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision
 
 SIMULATED_PER_STEP = 20
@@ -94,7 +95,7 @@ class Cycle:
             self._round = None  # the tree was rebuilt: kept room is gone, and all queues were offered anew
         while left > 0 and self.busy():
             if self._round is None:
-                if not self._state.ready and not self._state.next_turn():
+                if not self._state.ready and not wakeups.next_turn(self._state):
                     break
                 self._round = self._open()
                 if self._round is None:
@@ -301,7 +302,7 @@ class Cycle:
         kept = round_.claims.give_back(tree)
         released = state.releases.get(round_.root, 0) != round_.releases
         if kept and (round_.parked or released):  # who was parked in it was evaluated without: not looked at again
-            state.resettle(round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
+            wakeups.resettle(state, round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
         if round_.admitted:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version

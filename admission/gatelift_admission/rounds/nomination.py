@@ -15,7 +15,7 @@ from gatelift_admission.flavors.search import Market
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import PodSetDemand
 
 

@@ -6,7 +6,8 @@ from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import demand
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 
 
 def may_wait(state: State, entry: Entry, queue: QueueModel, plan: Plan) -> bool:
@@ -50,5 +51,5 @@ def end(state: State) -> None:
             queue.pending.unblock()
             state.offer(queue)
             # It may find nobody to preempt: then those have their turn who are stuck behind the room that it kept.
-            state.touch(queue.root)
-            state.wake_for_anything(queue.root)
+            wakeups.touch(state, queue.root)
+            wakeups.wake_for_anything(state, queue.root)

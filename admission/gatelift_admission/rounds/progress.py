@@ -9,7 +9,7 @@ from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.rounds.tournament import Contender, winner
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 
 BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""

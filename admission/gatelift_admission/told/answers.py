@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift_admission.demand import grants
 from gatelift_admission.entries.entry import Entry, Phase
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.told import explain, statuses
 from gatelift_admission.told.explain import Explanation
 from gatelift_admission.told.statuses import QueueFigures

@@ -16,7 +16,7 @@ from gatelift_admission.flavors.assignment import AssignedPodSet, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.told.explain import FlavorVerdict
 from gatelift_kube.values.resources import ObjectKey
 

@@ -15,7 +15,7 @@ from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.queues.stale import grows_old
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 
 BATCH = 20
 """Evaluations in one call, about a millisecond; a search for victims counts for more."""

@@ -1,0 +1,105 @@
+"""What a Workload is charged follows from what is due to it; what comes free by that wakes those who wait for it.
+
+Neighbours: `ledger` charges, `known` holds what else depends on it, `wakeups` looks again at what waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
+from gatelift_admission.values.model import Cell, Usage
+
+
+@dataclass(slots=True, eq=False)
+class Release:
+    """What came free in a queue by the end of a charge, and of whom."""
+
+    queue: str
+    cells: Collection[Cell]
+    """What those who wait for it are looked at for."""
+    usage: Usage
+    """How much of it was given back; empty where nobody gave anything, and may be asked to from now on."""
+    priority: int
+    outside: bool
+    """Nobody was asked to leave for it."""
+
+
+def settle(state: State, entry: Entry) -> None:
+    """Charge an entry what is due and wake what waits for the cells that came free."""
+    before, root_of = entry.charged, entry.charged_queue
+    if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
+        entry.came_back = entry.came_back or entry.preempted
+        entry.evicted = entry.preempted = False
+        return  # it had nothing, and nothing is due to it
+    if root_of:
+        state.generations[root_of] = state.generations.get(root_of, 0) + 1
+    asked, preempted = entry.evicted, entry.preempted
+    freed: Collection[Cell] = state.ledger.settle(entry)
+    if entry.phase not in RESERVING:
+        entry.came_back = preempted
+        entry.evicted = entry.preempted = False
+    usage: Usage = {}
+    moved = entry.charged_queue != root_of
+    if entry.charged is not before:
+        now = entry.charged_queue, entry.charged
+        usage = state.wakes.keeping.recharged(state.ledger.tree, (root_of, before), now)
+        moved = moved or entry.charged != before
+    if moved:
+        if state.settings.text_refresh > 0:
+            _grow_old(state, root_of, entry.charged_queue)
+        if _off_the_tree(state, entry, root_of):
+            state.restructure()
+    if state.holders.note(entry):  # its priority or its being evicted: others may choose it now
+        freed = entry.charged
+    if freed and not asked and state.settings.preemption_patience > 0:
+        state.patience.ended(state.ledger.tree, root_of, usage, state.now)
+    if freed:
+        priority = effective_priority(entry.workload, boost=state.settings.priority_boost)
+        _released(state, Release(root_of, freed, usage, priority, outside=not preempted))
+
+
+def _off_the_tree(state: State, entry: Entry, before: str) -> bool:
+    """Say whether a charge that changed is not only in the tree where its queue is: it is charged anew then."""
+    tree = state.ledger.tree
+    if tree is None:
+        return False
+    known, name = tree.queues, entry.charged_queue
+    missing = (before and before not in known) or (name and name not in known)
+    if state.debts.changed(entry, before) or missing:
+        return True
+    return bool(state.loans.roots) and bool(before) and known[before].root in state.loans.roots
+
+
+def _released(state: State, release: Release) -> None:
+    """Wake what waits in the tree of the queue for what came free there."""
+    tree = state.ledger.tree
+    if state.outdated or tree is None or release.queue not in tree.queues:
+        return
+    giver = tree.queues[release.queue]
+    root = giver.root
+    state.releases[root] = state.releases.get(root, 0) + 1
+    if release.outside:
+        state.happened(root)
+    wakeups.touch(state, root)
+    if wakeups.period_of(state, root) <= 0:
+        wakeups.wake(state, root, release.cells)
+        return
+    state.wakes.released(giver, release.usage, release.cells, release.priority, state.now, state.settings)
+    for queue, node, room in state.members.get(root, ()):
+        blocked = queue.pending.blocked
+        if blocked is None or state.patience.waits_on(blocked, tree, node, state.now):
+            continue
+        if queue.pending.wake_blocked(room):
+            state.offer(queue)
+
+
+def _grow_old(state: State, before: str, now: str) -> None:
+    """Note that charges of one ClusterQueue, or of two, have changed: figures of their trees are others now."""
+    for name in {before, now}:
+        queue = state.queues.get(name) if name else None
+        if queue is not None:
+            state.stale.happened(queue.root, state.now)
