@@ -2,7 +2,7 @@
 
 What such a workload needs follows from its shape and the structure alone, so it is worked out once per class. If all
 of it is available, flavor assignment could only say so; then the outcome is known at the cost of a few sums. In every
-other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, `pending` keeps the demand of a class.
+other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, `classes` keeps the demand of a class.
 """
 
 from __future__ import annotations
