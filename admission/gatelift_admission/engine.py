@@ -26,7 +26,7 @@ from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.feed import faults, ghosts, intake, places, structure
-from gatelift_admission.rounds import patient
+from gatelift_admission.rounds import postponing
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.state import charging
 from gatelift_admission.state.known import State
@@ -302,7 +302,7 @@ class Engine(EngineAnswers):
         state, decisions = self.state, self._decisions
         state.ensure()
         self._expire_backoffs()
-        patient.end(state)
+        postponing.end(state)
         state.wakes.expire(state.now, state.settings)
         for _ in range(min(len(state.review), budget * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
@@ -345,7 +345,7 @@ class Engine(EngineAnswers):
             return state.now
         times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
         texts = state.stale.next_time(state.settings.text_refresh)
-        others = (state.wakes.next_time(), state.patience.next_time(), texts)
+        others = (state.wakes.next_time(), state.postponed.next_time(), texts)
         return min([*times, *(one for one in others if one is not None)], default=None)
 
     def is_due(self, now: float) -> bool:

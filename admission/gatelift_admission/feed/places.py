@@ -122,13 +122,13 @@ def _holds(state: State, root: str, queue: QueueModel, one: PendingClass, entry:
     So does who was preempted and comes back before anything has happened from outside: others were worth more.
     """
     returned = entry.preempted_of is not None and entry.preempted_of == state.outside_of(root)
-    if returned and root in state.wakes.keeping.roots and queue.pending.hold(one, ()):
+    if returned and root in state.wakes.kept_quota.roots and queue.pending.hold(one, ()):
         return True
     if not state.wakes.careful(root, state.settings):
         return False
     demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
     if demand is None:  # it has a choice of flavors
-        return state.wakes.keeping.above(root, entry.priority) and queue.pending.hold(one, ())
+        return state.wakes.kept_quota.above(root, entry.priority) and queue.pending.hold(one, ())
     needs = tuple(demand.usage.items())
     left = wakeups.kept_in(state, root).leaves(needs, state.room(queue), entry.priority, within=False)
     return not left and queue.pending.hold(one, needs)
@@ -150,7 +150,7 @@ def unqueue(state: State, entry: Entry) -> None:
         state.ledger.wait(entry.queue, entry.queued_local, -1)
     entry.queue, entry.queued_local = "", None
     state.stale.note(entry, "")
-    state.patience.waiting.pop(entry.uid, None)
+    state.postponed.waiting.pop(entry.uid, None)
     if queue is None:
         entry.move(LEAVE)
         return

@@ -33,7 +33,7 @@ from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import PendingClass, any_covered, any_free, any_left
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.kept_quota import Kept
 from gatelift_admission.waking.timing import Band
 from gatelift_admission.waking.watches import Watches
 

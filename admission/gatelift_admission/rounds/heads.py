@@ -12,7 +12,7 @@ from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import wakeups
 from gatelift_admission.state.known import Member, State
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.kept_quota import Kept
 
 
 def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entry, int, QueueModel]]:

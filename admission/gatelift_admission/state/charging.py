@@ -1,6 +1,6 @@
-"""What a Workload is charged follows from what is due to it; what comes free by that wakes those who wait for it.
+"""A Workload is charged what is due to it, and what its charge releases wakes the classes that it may let fit.
 
-Neighbours: `ledger` charges, `known` holds what else depends on it, `wakeups` looks again at what waits.
+Neighbours: `ledger` charges, `known` holds what else depends on it, `wakeups` evaluates pending classes again.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from gatelift_admission.values.model import Cell, Usage
 
 @dataclass(slots=True, eq=False)
 class Release:
-    """What came free in a queue by the end of a charge, and of whom."""
+    """What a change of one charge releases in a queue."""
 
     queue: str
     cells: Collection[Cell]
-    """What those who wait for it are looked at for."""
+    """Where pending classes may find more than before."""
     usage: Usage
-    """How much of it was given back; empty where nobody gave anything, and may be asked to from now on."""
+    """How much was released; empty where a workload holds it still, and may be preempted from now on."""
     priority: int
+    """Of the workload that held it."""
     outside: bool
-    """Nobody was asked to leave for it."""
+    """No preemption has brought it about."""
 
 
 def settle(state: State, entry: Entry) -> None:
-    """Charge an entry what is due and wake what waits for the cells that came free."""
+    """Charge an entry what is due, and wake the classes that what it releases may let fit."""
     before, root_of = entry.charged, entry.charged_queue
     if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
         entry.came_back = entry.came_back or entry.preempted
@@ -46,7 +47,7 @@ def settle(state: State, entry: Entry) -> None:
     moved = entry.charged_queue != root_of
     if entry.charged is not before:
         now = entry.charged_queue, entry.charged
-        usage = state.wakes.keeping.recharged(state.ledger.tree, (root_of, before), now)
+        usage = state.wakes.kept_quota.recharged(state.ledger.tree, (root_of, before), now)
         moved = moved or entry.charged != before
     if moved:
         if state.settings.text_refresh > 0:
@@ -56,7 +57,7 @@ def settle(state: State, entry: Entry) -> None:
     if state.holders.note(entry):  # its priority or its being evicted: others may choose it now
         freed = entry.charged
     if freed and not asked and state.settings.preemption_patience > 0:
-        state.patience.ended(state.ledger.tree, root_of, usage, state.now)
+        state.postponed.ended(state.ledger.tree, root_of, usage, state.now)
     if freed:
         priority = effective_priority(entry.workload, boost=state.settings.priority_boost)
         _released(state, Release(root_of, freed, usage, priority, outside=not preempted))
@@ -75,7 +76,7 @@ def _off_the_tree(state: State, entry: Entry, before: str) -> bool:
 
 
 def _released(state: State, release: Release) -> None:
-    """Wake what waits in the tree of the queue for what came free there."""
+    """Wake the classes in the tree of the queue that a release may let fit, or note it for their turns."""
     tree = state.ledger.tree
     if state.outdated or tree is None or release.queue not in tree.queues:
         return
@@ -91,7 +92,7 @@ def _released(state: State, release: Release) -> None:
     state.wakes.released(giver, release.usage, release.cells, release.priority, state.now, state.settings)
     for queue, node, room in state.members.get(root, ()):
         blocked = queue.pending.blocked
-        if blocked is None or state.patience.waits_on(blocked, tree, node, state.now):
+        if blocked is None or state.postponed.waits_on(blocked, tree, node, state.now):
             continue
         if queue.pending.wake_blocked(room):
             state.offer(queue)

@@ -24,7 +24,7 @@ from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.flavors.search import Market
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, QueueRoom, preempts
-from gatelift_admission.preemption.patience import Patience
+from gatelift_admission.preemption.postponed import PostponedPreemptions
 from gatelift_admission.queues.models import (
     LocalModel,
     QueueModel,
@@ -79,7 +79,7 @@ class State:
     """UIDs of what runs and nobody can tell in which queue it was charged -> what it asks for (`ghosts`)."""
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
-    """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
+    """Per ClusterQueue: how often a charge in it ended or was replaced (not: began)."""
     members: dict[str, list[Member]] = field(default_factory=dict)
     """The queues of each tree, by root, as long as it stands; those in a cycle of cohorts are in none."""
     rooms: dict[str, QueueRoom] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class State:
     releases: dict[str, int] = field(default_factory=dict)
     """Per root: how often quota was released."""
     outside: dict[str, int] = field(default_factory=dict)
-    """Per root: how often somebody arrived, changed or gave quota back, other than by a preemption."""
+    """Per root: how often a workload arrived, changed or released quota, other than by a preemption."""
     ready: OrderedDict[str, dict[str, None]] = field(default_factory=OrderedDict)
     """Queues that may have a head worth evaluating, by root."""
     stalled: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -110,15 +110,15 @@ class State:
     peaceful: dict[str, bool] = field(default_factory=dict)
     """Roots of whose queues none may preempt, as far as asked; forgotten when the tree is rebuilt."""
     wakes: Wakes = field(default_factory=Wakes)
-    """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
-    patience: Patience = field(default_factory=Patience)
-    """Who waits for others to end instead of preempting them."""
+    """When pending classes are woken after a release; forgotten when the tree is rebuilt."""
+    postponed: PostponedPreemptions = field(default_factory=PostponedPreemptions)
+    """Preemptions that are postponed, since victims may end without them."""
     unevaluated: deque[tuple[float, str]] = field(default_factory=deque)
-    """Who has to be told by when that it waits (UID), unless it is evaluated before; the first is due first."""
+    """UIDs of workloads whose condition has to say by when that they wait, unless evaluated before; earliest first."""
     stale: Stale = field(default_factory=Stale)
     """Whose texts may have grown old."""
     unreachable: set[str] = field(default_factory=set)
-    """UIDs of workloads that cannot be stopped now: nobody asks them to leave."""
+    """UIDs of workloads that cannot be stopped now: they are not preempted."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
     reader: WorkloadReader = field(init=False)
 
@@ -181,7 +181,7 @@ class State:
         self.ready.clear()
         self.stalled.clear()
         self.wakes.clear()
-        self.patience.clear()
+        self.postponed.clear()
         self.wakes.queues = {root: len(members) for root, members in tree.members.items()}
         self.rooms = {name: self._room(tree, queue) for name, queue in self.queues.items()}
         self.members = {
@@ -220,7 +220,7 @@ class State:
         return queues, cohorts
 
     def wake_queue(self, queue: QueueModel) -> None:
-        """Look at all again that waits in a queue."""
+        """Evaluate all again that is pending in a queue."""
         for entry in queue.pending.wake_all():
             self.review[entry.uid] = entry
         self.offer(queue)
@@ -250,7 +250,7 @@ class State:
         return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared, ask, pins)
 
     def oracle(self, entry: Entry, queue: QueueModel, claimed: frozenset[str] = frozenset()) -> Oracle | None:
-        """Return who tells what preemption could do for `entry`; None in a queue that may not preempt."""
+        """Return the oracle of what preemption could do for `entry`; None in a queue that may not preempt."""
         policy = queue.spec.preemption
         if not preempts(policy):
             return None
@@ -274,11 +274,11 @@ class State:
         )
 
     def outside_of(self, root: str) -> tuple[int, int]:
-        """Return what has happened to a tree from outside: not because somebody was let in or preempted."""
+        """Return a version of a tree that changes with all that happens to it but admissions and preemptions."""
         return self.built, self.outside.get(root, 0)
 
     def happened(self, root: str) -> None:
-        """Note that something happened to a tree from outside."""
+        """Note a change of a tree that is neither an admission nor a preemption."""
         self.outside[root] = self.outside.get(root, 0) + 1
 
     def room(self, queue: QueueModel) -> QueueRoom:

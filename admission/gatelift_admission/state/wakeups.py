@@ -1,7 +1,7 @@
-"""What waits in a tree of cohorts is looked at again: at once, in turns, or as soon as anything at all comes free.
+"""Pending classes of a tree of cohorts are evaluated again: at once, in turns, or at any release.
 
-Neighbours: `known` holds the queues of each tree, `timing` says when and in which turns, `keeping` what is kept from
-whom, `charging` calls this when a charge ends.
+Neighbours: `known` holds the queues of each tree, `timing` says when and in which turns, `kept_quota` what is kept from
+which, `charging` calls this when a charge ends.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Collection
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Cell
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.kept_quota import Kept
 from gatelift_admission.waking.timing import Band
 
 
 def kept_in(state: State, root: str) -> Kept:
-    """Return what is kept in a tree now."""
+    """Return the released quota that is kept in a tree now."""
     wakes = state.wakes
-    return Kept(wakes.keeping, root, wakes.since(root, state.now, state.settings), wakes.turns_below(root))
+    return Kept(wakes.kept_quota, root, wakes.since(root, state.now, state.settings), wakes.turns_below(root))
 
 
 def period_of(state: State, root: str) -> float:
@@ -33,14 +33,14 @@ def period_of(state: State, root: str) -> float:
 
 
 def preempted(state: State, root: str, victim: Entry) -> None:
-    """Note that `victim` has to leave for somebody; keep what comes free for longer if it was let in just now."""
+    """Note that `victim` is preempted; released quota is kept for longer if it was admitted just now."""
     settings = state.settings
     if 0 < settings.wake_period_max >= state.now + state.unix_offset - victim.reserved_at:
         state.wakes.preempted_soon(root, settings)
 
 
 def next_turn(state: State) -> bool:
-    """Wake whose turn it is in the trees that had a release; False if that was nobody and all had their turn."""
+    """Wake the next turn in the trees that had a release; False if nothing was woken and no turn is left."""
     waiting: dict[str, set[int]] = {}  # priorities; nobody comes or goes meanwhile
     while state.wakes.turns:
         for root in list(state.wakes.turns):
@@ -56,7 +56,7 @@ def next_turn(state: State) -> bool:
 
 
 def wake(state: State, root: str, cells: Collection[Cell], band: Band | None = None) -> None:
-    """Wake all in a tree (and `band`) for whom it may matter that something of `cells` came free."""
+    """Wake all classes of a tree (in `band`) that a release in `cells` may let fit."""
     everything = bool(state.settings.fair_sharing)  # shares are of all flavors and resources together
     kept = kept_in(state, root)
     for queue, _, room in state.members.get(root, ()):
@@ -69,16 +69,16 @@ def wake(state: State, root: str, cells: Collection[Cell], band: Band | None = N
 
 
 def wake_for_anything(state: State, root: str) -> None:
-    """Wake all in a tree for whom any release may matter."""
+    """Wake all classes of a tree that any release may let fit."""
     for queue, _, _ in state.members.get(root, ()):
         if queue.pending.release_anything():
             state.offer(queue)
 
 
 def resettle(state: State, root: str, cells: Collection[Cell], *, wake: bool) -> None:
-    """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
+    """Wake all classes of a tree that lack nothing any more, looking at `cells` only.
 
-    Without `wake` it waits on, for any release.
+    Without `wake` they wait on, for any release.
     """
     kept = kept_in(state, root)
     for queue, _, room in state.members.get(root, ()):
@@ -87,7 +87,7 @@ def resettle(state: State, root: str, cells: Collection[Cell], *, wake: bool) ->
 
 
 def touch(state: State, root: str) -> None:
-    """Note that something in the tree of `root` changed: heads that had lost are tried again."""
+    """Note a change in the tree of `root`: heads that lost to another one are evaluated again."""
     state.versions[root] = state.versions.get(root, 0) + 1
     if state.settings.text_refresh > 0:
         state.stale.happened(root, state.now)
