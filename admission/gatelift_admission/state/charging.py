@@ -54,7 +54,7 @@ def settle(state: State, entry: Entry) -> None:
             _grow_old(state, root_of, entry.charged_queue)
         if _off_the_tree(state, entry, root_of):
             state.restructure()
-    if state.holders.note(entry):  # its priority or its being evicted: others may choose it now
+    if state.holders.note(entry):  # its priority, or that it is evicted: it may be a candidate now
         freed = entry.charged
     if freed and not asked and state.settings.preemption_patience > 0:
         state.postponed.ended(state.ledger.tree, root_of, usage, state.now)

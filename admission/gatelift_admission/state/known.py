@@ -76,7 +76,7 @@ class State:
     debts: Debts = field(default_factory=Debts)
     loans: Loans = field(default_factory=Loans)
     adrift: dict[str, Amounts] = field(default_factory=dict)
-    """UIDs of what runs and nobody can tell in which queue it was charged -> what it asks for (`ghosts`)."""
+    """UIDs of workloads that run and were charged in a queue that is not known -> what they request (`ghosts`)."""
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often a charge in it ended or was replaced (not: began)."""
@@ -104,7 +104,7 @@ class State:
     review: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     faults: list[Fault] = field(default_factory=list)
-    """Who was set aside since the last call."""
+    """Workloads that were set aside since the last call."""
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
     peaceful: dict[str, bool] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class State:
             raise
 
     def _make_anew(self) -> None:
-        """Make counts, the index of who holds quota and the queues anew from the entries."""
+        """Make counts, the index of holders and the queues anew from the entries."""
         waiting: dict[str, list[Entry]] = {}
         for entry in self.entries.values():
             if entry.queue:
@@ -243,7 +243,7 @@ class State:
         return tree.queues[name]
 
     def market(self, queue: QueueModel, oracle: Oracle | None = None, pins: Pins | None = None) -> Market:
-        """Return where the workloads of `queue` look for flavors; without `oracle`, nobody would have to leave."""
+        """Return where the workloads of `queue` look for flavors; without `oracle`, nothing is preempted."""
         tree = self.ensure()
         node = tree.queues[queue.name]
         ask = oracle.ask if oracle is not None else None

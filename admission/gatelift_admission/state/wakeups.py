@@ -22,7 +22,7 @@ def kept_in(state: State, root: str) -> Kept:
 
 
 def period_of(state: State, root: str) -> float:
-    """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""
+    """Return for how many seconds wake-ups in a tree are collected now; 0 where no queue of it may preempt."""
     period = state.wakes.period(root, state.settings)
     if period <= 0:
         return 0.0
@@ -41,7 +41,7 @@ def preempted(state: State, root: str, victim: Entry) -> None:
 
 def next_turn(state: State) -> bool:
     """Wake the next turn in the trees that had a release; False if nothing was woken and no turn is left."""
-    waiting: dict[str, set[int]] = {}  # priorities; nobody comes or goes meanwhile
+    waiting: dict[str, set[int]] = {}  # priorities; none is added or removed meanwhile
     while state.wakes.turns:
         for root in list(state.wakes.turns):
             if root not in waiting:
@@ -60,7 +60,7 @@ def wake(state: State, root: str, cells: Collection[Cell], band: Band | None = N
     everything = bool(state.settings.fair_sharing)  # shares are of all flavors and resources together
     kept = kept_in(state, root)
     for queue, _, room in state.members.get(root, ()):
-        if queue.pending.watches.nobody():
+        if queue.pending.watches.is_empty():
             continue
         concerned = everything or not queue.cells.isdisjoint(cells)
         woken = concerned and queue.pending.release_anything(band)

@@ -27,7 +27,7 @@ from gatelift_admission.waking.kept_quota import PARTS, KeptQuota
 
 SOON = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some
-queues borrow in a cycle what others, who lost more, reclaim in the next (a cycle takes one head of each queue)."""
+queues borrow in a cycle what others that released more reclaim in the next (a cycle takes one head of each queue)."""
 PERIOD_MIN = 0.02
 """Seconds of collecting from which the period grows: far above the time that a cycle takes."""
 PERIOD_OF_QUEUE = 0.002

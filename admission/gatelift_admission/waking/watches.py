@@ -37,7 +37,7 @@ class CellWatch:
 
 
 _Item = tuple[int, int, CellWatch]
-"""In a heap: the amount that is needed, a number that tells equals apart, who needs it."""
+"""In a heap: the amount that is needed, a number that tells equals apart, the option."""
 
 
 class Watches:
@@ -59,7 +59,7 @@ class Watches:
         """Return how many watches are kept, void ones included."""
         return len(self._eager) + sum(len(watches) for watches in self._by_key.values())
 
-    def nobody(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether no class is registered."""
         return not self._eager and not self._by_key
 
