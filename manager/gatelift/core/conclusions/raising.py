@@ -12,7 +12,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import recovery_texts
-from gatelift.core.records import epochs, record
+from gatelift.core.records import epochs, metadata_patches
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
@@ -66,7 +66,7 @@ def raise_epoch(core: Core, known: Workload, rec: Record, *, goes: bool) -> bool
         return False
     least = state.word.epochs
     if not (rec.finished or goes) and _is_to_raise(known, least):
-        body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
+        body = metadata_patches.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
         core.patch_workload(known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
         return True
     raised(core, key)

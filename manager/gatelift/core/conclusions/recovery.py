@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
@@ -67,7 +66,7 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     if core.caution.halted:
         core.note(core.caution.halted, warning=True)
     if state.cold:
-        _tell(core, LOCAL_CLUSTER, texts.SETTLING, core.caution.halted)
+        _tell(core, LOCAL_CLUSTER, recovery_texts.SETTLING, core.caution.halted)
     core.agenda.mark(LOOK)
 
 
@@ -129,7 +128,7 @@ def gone(core: Core, last: object) -> None:
     if asked and not state.raising and not state.is_fenced_gone(asked):
         state.await_anew(asked)
         core.note(recovery_texts.gone(asked), warning=True, cluster=asked)
-        _tell(core, LOCAL_CLUSTER, texts.DELETED_MEANWHILE, recovery_texts.gone(asked))
+        _tell(core, LOCAL_CLUSTER, recovery_texts.DELETED_MEANWHILE, recovery_texts.gone(asked))
         _settle(core)
     core.agenda.mark(LOOK)
 
@@ -142,14 +141,14 @@ def shown(core: Core, upcall: CounterProved) -> None:
         RecoveryStage.HALTED,
     }
     if core.caution.doubt_seal(upcall.cluster, doubted=unverified) and unverified:
-        text = texts.seal_unverified(upcall.cluster)
+        text = recovery_texts.seal_unverified(upcall.cluster)
         core.note(text, warning=True, cluster=upcall.cluster)
-        _tell(core, upcall.cluster, texts.SEAL_UNVERIFIED, text)
+        _tell(core, upcall.cluster, recovery_texts.SEAL_UNVERIFIED, text)
     counter, term = min(upcall.counter, COUNTER_FOUND_MAX), believed(upcall.term)
     later = upcall.proof is Proof.FORMER and term > core.term and state.stage is RecoveryStage.WAITING
     if upcall.proof is not Proof.RESTORED and not later:
         return
-    finding, why = state.finding, texts.restored(upcall.cluster)
+    finding, why = state.finding, recovery_texts.restored(upcall.cluster)
     if finding is None or counter > finding.counter + COUNTED_SINCE:
         # Or counted after a recovery from what is found: restored once more, so what persons said is of the former
         # restore; epochs were used since, and clusters have come back.
@@ -181,7 +180,7 @@ def _halt(core: Core, finding: Finding, cluster: str) -> None:
     """Halt all dispatch, and wait for each cluster once a person says *go on* after this very finding."""
     core.caution.recovery.halt(finding)
     core.note(finding.why, warning=True, cluster=cluster)
-    _tell(core, LOCAL_CLUSTER, texts.RESTORED, finding.why)
+    _tell(core, LOCAL_CLUSTER, recovery_texts.RESTORED, finding.why)
 
 
 def _tell(core: Core, cluster: str, reason: str, text: str) -> None:
@@ -296,8 +295,8 @@ def _why(core: Core) -> str:
         return recovery_texts.waits(named, sorted(state.unvouched), sorted(state.unproven), missing)
     if state.stage is RecoveryStage.RAISING:
         left = len(raising.left(core))
-        return texts.recovery_raises(left) if left else ""
-    return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
+        return recovery_texts.recovery_raises(left) if left else ""
+    return recovery_texts.settling(sorted(state.awaited), state.began) if state.cold else ""
 
 
 def _go_on(core: Core) -> None:
@@ -406,13 +405,13 @@ def _proves_nothing(core: Core, cluster: str) -> None:
     """
     if core.caution.recovery.proves_nothing(cluster):
         core.placements.note(cluster)
-        _warn(core, cluster, texts.LIST_PROVES_NOTHING, recovery_texts.list_proves_nothing(cluster))
+        _warn(core, cluster, recovery_texts.LIST_PROVES_NOTHING, recovery_texts.list_proves_nothing(cluster))
 
 
 def _is_asked_about(core: Core, cluster: str) -> None:
     """Wait for a person's word about what ran under a name before who has it now."""
     if core.caution.recovery.unvouch(cluster):
-        _warn(core, cluster, texts.UNVOUCHED, recovery_texts.unvouched(cluster))
+        _warn(core, cluster, recovery_texts.UNVOUCHED, recovery_texts.unvouched(cluster))
 
 
 def _warn(core: Core, cluster: str, reason: str, text: str) -> None:
@@ -443,9 +442,9 @@ def leave_alone(core: Core, cluster: str, key: PlacementKey, listed: InventoryEn
     if not count:
         return
     if count == 1:
-        text = texts.unexplained(cluster)
+        text = recovery_texts.unexplained(cluster)
         core.note(text, warning=True, cluster=cluster)
-        _tell(core, cluster, texts.UNEXPLAINED, text)
+        _tell(core, cluster, recovery_texts.UNEXPLAINED, text)
     core.agenda.mark(LOOK)
 
 

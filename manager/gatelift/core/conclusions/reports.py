@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, recovery
+from gatelift.core.conclusions import belief, claims, epoch_texts, recovery
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, placing, waking
@@ -310,12 +310,12 @@ def why_held(core: Core, uid: str, highest: int) -> str:
     """Return what people are told of a workload of which some cluster names a later epoch."""
     cluster, ahead = core.caution.named(uid)[0]
     if ahead.spared:
-        return texts.runs_on(cluster, ahead.key.epoch)
+        return epoch_texts.runs_on(cluster, ahead.key.epoch)
     if ahead.key.epoch < highest:
-        return texts.stops_first(cluster, ahead.key.epoch)
+        return epoch_texts.stops_first(cluster, ahead.key.epoch)
     if ahead.level:
-        return texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
-    return texts.epoch_ahead(cluster, ahead.key.epoch, highest, over=ahead.over)
+        return epoch_texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
+    return epoch_texts.epoch_ahead(cluster, ahead.key.epoch, highest, over=ahead.over)
 
 
 def let_go(core: Core, cluster: str) -> None:

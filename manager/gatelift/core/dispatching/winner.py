@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes, record
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import readiness, targets
 from gatelift.core.state.case import Case
@@ -31,7 +31,7 @@ def choose(case: Case, owner: Owner, cluster: str) -> None:
     if asked_for is not policy:
         text = texts.policy_not_served(asked_for.value)
         core.event(ref_of(workload), workload.metadata.uid, "DisconnectPolicyNotServed", text, warning=True)
-    choice = record.Choice(
+    choice = admission_writes.Choice(
         cluster=cluster,
         epoch=attempt.epoch,
         term=core.term,
@@ -40,7 +40,7 @@ def choose(case: Case, owner: Owner, cluster: str) -> None:
     )
     attempt.choose(cluster, policy)
     wall, besides = core.wall.text(case.now), readiness.besides(core, workload)
-    body = record.admission_write(workload, reserve, choice, wall, besides)
+    body = admission_writes.admission_write(workload, reserve, choice, wall, besides)
     core.patch_workload(workload, body, Purpose.WINNER)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift.core.records.attempts import Ending
 from gatelift.core.state.core import Core, ref_of
 from gatelift_kube.objects.conditions import TRUE, find, put
@@ -26,8 +26,8 @@ def announced(known: Workload) -> Condition | None:
 
 def announce(core: Core, known: Workload, cause: str, message: str, now: float) -> None:
     """Write that the workload is to be deactivated, and why."""
-    target = record.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
-    body = record.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
+    target = status_writes.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
+    body = status_writes.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
     core.patch_workload(known, body, Purpose.ANNOUNCE_DEACTIVATION)
 
 

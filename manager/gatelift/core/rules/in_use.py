@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import metadata_patches
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import showing
 from gatelift.core.state.core import Core, Decided
@@ -43,7 +43,7 @@ def workload(core: Core, known: Workload) -> bool:
     While nothing is reserved its user may take it off. What vanished with a placement and no leader to see it would be
     known to nobody (H21), so the winner is written only on a version that has it (HD-242); then a policy keeps it.
     """
-    body = record.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
+    body = metadata_patches.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
     if body is None:
         return False
     core.patch_workload(known, body, Purpose.HOLD_WORKLOAD, status=False)
@@ -67,8 +67,8 @@ def _keeps(
     purpose = Purpose.LET_GO if leaves else Purpose.HOLD
     if leaves and used:
         return False
-    taken_off = record.finalizers_patch(meta, RESOURCE_IN_USE)
-    body = taken_off if leaves else record.kept_in_use(meta, RESOURCE_IN_USE, said)
+    taken_off = metadata_patches.finalizers_patch(meta, RESOURCE_IN_USE)
+    body = taken_off if leaves else metadata_patches.kept_in_use(meta, RESOURCE_IN_USE, said)
     if body is None or core.resting.rests(ref, purpose, core.agenda, key, core.now):
         return False
     if not leaves and not core.may_inform(key, core.now):  # at first sight of an installation these may be many

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.work import Owner
@@ -89,7 +89,7 @@ def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
     """
     if outcome.how is not Wire.REFUSED or outcome.reason not in _FOR_PEOPLE:
         return ()
-    return (record.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
+    return (status_writes.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
 
 
 def show(case: Case) -> None:
@@ -126,9 +126,9 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
         attempt.trouble_shown()
         conditions = without(known.status.conditions, CONDITION)
         if wanted is not None:
-            new = record.condition(known, CONDITION, *wanted)
+            new = status_writes.condition(known, CONDITION, *wanted)
             conditions = put(known.status.conditions, new, core.wall.text(now))
-        core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
+        core.patch_workload(known, status_writes.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
 
 
 def show_on_owner(case: Case, owner: Owner) -> None:

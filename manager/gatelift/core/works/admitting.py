@@ -10,7 +10,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import dispatch, verdicts
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes
 from gatelift.core.records.attempt_states import Internal
 from gatelift.core.rules import (
     deactivation,
@@ -80,7 +80,7 @@ def _show_reservation(case: Case, *, at: float) -> None:
     if case.now < at:
         core.agenda.wake(attempt.look, at)
         return
-    body = record.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
+    body = admission_writes.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
     core.patch_workload(case.known, body, Purpose.RESERVE)
 
 
@@ -97,5 +97,5 @@ def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)
         return
-    body = record.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
+    body = admission_writes.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
     core.patch_workload(case.known, body, Purpose.ADMIT)
