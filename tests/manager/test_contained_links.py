@@ -9,7 +9,7 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import EnrolmentVerdict
 from gatelift.core.api.counter import Counter
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.enrolment import Enrolments
 from gatelift.core.clusters.link import Link
 from gatelift.core.clusters.link_values import LinkLost, LinkState

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY
 from gatelift.core.clusters.link_values import (
     HigherTermRead,
     LinkBroken,

@@ -20,8 +20,8 @@ from gatelift.core import texts
 from gatelift.core.api import informing
 from gatelift.core.api.commands import Note
 from gatelift.core.api.speaking import AgentDoor, TurnedAway
-from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters import cluster_conditions, cluster_facts, cluster_numbers, cluster_status, fencing, identity
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.link_values import HigherTermRead, Vouching
 from gatelift.core.clusters.link_writes import Numbers, StatusPurpose, Write, changes_of, latest
 from gatelift.core.clusters.linking import Effects, Leading
@@ -216,7 +216,7 @@ class ClusterRecord:
         """
         if self.name != LOCAL_CLUSTER and not found.status.opened_session:
             return False
-        return not cluster_status.awaits_person(found, identity.doubted_in(self.facts))
+        return not identity.awaits_person(found, identity.doubted_in(self.facts))
 
     def turned_away(self, now: float) -> TurnedAway | None:
         """Return how who greets is turned away, by the object as it is known now; None when he is served."""
@@ -271,7 +271,7 @@ class ClusterRecord:
 
     def _lost(self, found: WorkerCluster) -> bool:
         """Say whether the cluster is lost and that is written."""
-        return self.facts.lost and cluster_status.shown_lost(found)
+        return self.facts.lost and cluster_facts.shown_lost(found)
 
     # --- writes ----------------------------------------------------------------------------------------------------
 
@@ -315,7 +315,7 @@ class ClusterRecord:
             return
         facts, wall = replace(self.facts, **changes), self._leading.wall.text(now)
         self._tell_left_out(facts.left_out, out)
-        self._tell_foreign(own_conditions.told(cluster_status.leaves_out(found, facts, wall)), found, out)
+        self._tell_foreign(own_conditions.told(cluster_conditions.leaves_out(found, facts, wall)), found, out)
         status = cluster_status.document(found, facts, wall)
         if self._is_forged(found):
             status = {**cluster_numbers.document(found.status), **status}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from gatelift.core.api import informing
 from gatelift.core.api.commands import CloseAgentStream, Note, SendToAgent
 from gatelift.core.api.events import AgentStreamOpened
-from gatelift.core.clusters import capacities, cluster_status, foreign_runs, identity, link_writes
+from gatelift.core.clusters import capacities, fencing, foreign_runs, identity, link_writes
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.cluster_record import ClusterRecord
-from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.clusters.link_values import (
     ClusterChanged,
     ClusterView,
@@ -322,7 +322,7 @@ class Link:
                     self.record.lost_session = None
                     out.upcalls.append(LinkLost(cluster=self.name))
             case StatusPurpose.ANSWER:
-                refused = found.metadata.annotations.get(cluster_status.ANNOTATION_FENCE_REFUSED, "")
+                refused = found.metadata.annotations.get(fencing.ANNOTATION_FENCE_REFUSED, "")
                 if refused:
                     text = f"a person's word is refused: {refused}"
                     out.commands.append(Note(level="warning", text=text, cluster=self.name))

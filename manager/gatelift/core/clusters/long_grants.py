@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values.limits import LEASE_SECONDS
 

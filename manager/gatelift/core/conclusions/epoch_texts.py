@@ -1,6 +1,6 @@
 """What people read where a cluster names a run, an epoch or labels that the record does not have. Pure.
 
-Neighbours: `reports`, `belief` and `held` (decide), `recovery_texts` (of a record that is not the newest), `texts`.
+Neighbours: `reports`, `belief` and `held` (decide). Of a record that is not the newest: `recovery_texts`.
 """
 
 from __future__ import annotations

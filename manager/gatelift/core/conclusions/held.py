@@ -2,7 +2,7 @@
 
 A Workload that waits in its queue says why as QuotaReserved=False (`requeueing`). One that has a reservation, or shows
 that it is admitted, has no such place: it bears a condition of ours as long as it is held. A cluster that gets no new
-work for what it has said shows why (`cluster_status`). Nothing is held or let go here. Neighbour: `caution` knows.
+work for what it has said shows why (`cluster_conditions`). Nothing is held or let go here. Neighbour: `caution` knows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What people read of a record that may not be the newest: why nothing is placed, and what ends that. Pure.
 
-Neighbours: `recovery` (decides), `epoch_texts` (of one Workload's epoch), `texts`, the CLI's `recover` (shows them).
+Neighbours: `recovery` (decides), `texts` (all other texts), the CLI's `recover` (shows them).
 """
 
 from __future__ import annotations

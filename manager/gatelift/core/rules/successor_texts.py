@@ -1,6 +1,6 @@
 """What people read of what was made again and waits for its predecessor, and what ends that. Pure.
 
-Neighbours: `successors` (decides), `texts` (the reasons).
+Neighbour: `successors` (decides). The reasons are in `texts`.
 """
 
 from __future__ import annotations

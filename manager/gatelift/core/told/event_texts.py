@@ -1,6 +1,6 @@
 """Reasons and messages of the events on users' objects and their Workloads, spelt as Kueue spells them. Pure.
 
-Neighbours: `telling` (decides which), `texts` (conditions, and reasons that stand in both).
+Neighbour: `telling` (decides which). Conditions, and reasons that stand in both, are in `texts`.
 """
 
 from __future__ import annotations
