@@ -11,10 +11,11 @@ fields).
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.link_values import Vouching
-from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.values.numbers import whole
 from gatelift_wire.values.messages import Hello
 
@@ -60,6 +61,26 @@ FIELDS = {
     Doubt.TAKEN_OVER: "taken_over_session",
 }
 """Where the session stands in which each was found last."""
+
+
+def recorded(found: WorkerCluster, facts: Facts, hello: Hello, session: int) -> dict[str, Any]:
+    """Return what a session's write says of who greets.
+
+    Compared with the object that the write is conditional on, which may be newer than what was known at the
+    greeting. What was placed before needs no doubt where a person has said that nothing of it runs any more.
+    """
+    changes: dict[str, Any] = {
+        "cluster_uid": hello.cluster_uid or facts.cluster_uid,
+        "agent_lease": hello.lease or facts.agent_lease,
+    }
+    doubt = None if found.metadata.name == LOCAL_CLUSTER else doubt_of(found, facts, hello)
+    if doubt is None:
+        return changes
+    changes["mark"] = hello.mark  # it counts from there on
+    changes[FIELDS[doubt]] = session
+    if found.status.fenced_through_session >= found.status.session > 0:
+        changes["settled_session"] = session
+    return changes
 
 
 def latest_doubt(said: Facts | WorkerClusterStatus) -> int:

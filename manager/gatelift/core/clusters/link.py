@@ -103,7 +103,11 @@ class Link:
     def view(self, now: float) -> ClusterView:
         """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
         facts, open_ = self.facts, self._sendable(now)
-        doubt = (self.record.unproven, self.record.unproven_through, self.record.vouching)
+        doubt = (
+            self.record.comparison.unproven(self.facts),
+            self.record.comparison.unproven_through(self.facts),
+            self.record.vouching,
+        )
         record = (self.record.fenced(), doubt, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
         of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
@@ -136,8 +140,8 @@ class Link:
             fenced_through=fenced_through,
             fenced_by=fenced_by,
             resynced_session=self._resynced,
-            unproven=self.record.unproven,
-            unproven_through=self.record.unproven_through,
+            unproven=self.record.comparison.unproven(self.facts),
+            unproven_through=self.record.comparison.unproven_through(self.facts),
             vouching=self.record.vouching,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
             left_out=bool(self.facts.left_out),
@@ -148,13 +152,13 @@ class Link:
         before, self._unheard.undecided = (self.facts.counted(), self._unheard.due()), counts.undecided
         self.facts.place(counts.placements, counts.offers, counts.no_new_work)
         if self._open_session and counts.unexplained is not None:
-            self.record.compared(self._resynced, counts.unexplained)
+            self.record.comparison.compared(self._resynced, counts.unexplained, self.facts)
         return before != (self.facts.counted(), self._unheard.due())
 
     def compared(self, session: int) -> None:
         """Take that dispatch is done with the inventory of a session."""
         if session == self._resynced:
-            self.record.inventory_open = False
+            self.record.comparison.inventory_open = False
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
@@ -200,7 +204,7 @@ class Link:
 
     def gone(self, now: float, out: Effects) -> None:
         """Take that the WorkerCluster was deleted: its agent is not expected; if it is again, it lists what it has."""
-        self.record.object, self.record.inventory_open = None, True
+        self.record.object, self.record.comparison.inventory_open = None, True
         self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
 
@@ -349,7 +353,7 @@ class Link:
 
     def break_off(self, text: str, now: float, out: Effects) -> None:
         """End all streams of the cluster; its agent greets anew, and is asked what it has."""
-        self.record.inventory_open = True
+        self.record.comparison.inventory_open = True
         self._end_streams(text, now, out)
 
     def _end_streams(self, text: str, now: float, out: Effects) -> None:
@@ -361,9 +365,9 @@ class Link:
         self.record.greeting, self.record.lost_session = None, None
         self.record.served(greeting.hello, now)
         self._hello, self._suspect = greeting.hello, False
-        resume = greeting.resumable and self.record.may_resume() and not self._unheard.resyncs
+        resume = greeting.resumable and self.record.comparison.may_resume(self.facts) and not self._unheard.resyncs
         if not resume:
-            self.record.resyncs(number)
+            self.record.comparison.resyncs(number, self.facts)
         served = self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume)
         self._take(served, now, out)
 
@@ -412,13 +416,13 @@ class Link:
             case wire.Opened():
                 self._open_session, self.facts.session_open = output.session, True
                 if not output.resumed:
-                    self._resynced, self.record.awaits_comparison = output.session, True
+                    self._resynced, self.record.comparison.awaited = output.session, True
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():
                 self._renewals.want(b"")
                 self._open_session, self.record.renewal, self._credits = 0, None, 0
-                self.facts.session_open = self.record.awaits_comparison = False
+                self.facts.session_open = self.record.comparison.awaited = False
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
                 out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
             case wire.SuspectReached():
@@ -467,8 +471,8 @@ class Link:
             record_revision=self._requests.pop(output.request, 0),
             applied=output.applied,
             entries=output.entries,
-            unproven=self.record.unproven,
-            unproven_through=self.record.unproven_through,
+            unproven=self.record.comparison.unproven(self.facts),
+            unproven_through=self.record.comparison.unproven_through(self.facts),
             unheard=output.unheard,
         )
 

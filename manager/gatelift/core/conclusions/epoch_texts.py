@@ -1,6 +1,6 @@
 """What people read where a cluster names a run, an epoch or labels that the record does not have. Pure.
 
-Neighbours: `reports`, `belief` and `held` (decide). Of a record that is not the newest: `recovery_texts`.
+Neighbours: `reports`, `belief` and `held` (decide).
 """
 
 from __future__ import annotations
