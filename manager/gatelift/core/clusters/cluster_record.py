@@ -47,7 +47,7 @@ RETRY_SECONDS = 1.0
 
 
 class ClusterRecord:
-    """What is recorded of one cluster, and what waits to be: set by `link`, written from `pump`."""
+    """What is recorded of one cluster, and what waits to be: set by `link` and `conversation`, written from `pump`."""
 
     def __init__(self, name: str, session: ManagerSession, leading: Leading) -> None:
         self.name = name

@@ -1,7 +1,7 @@
 """How far a cluster's inventory is compared with the record, and for what absence from it proves nothing (rule R4).
 
-One cluster's. Neighbours: `cluster_record` (owns it), `link` (asks for inventories), `identity` (doubts about who
-serves a cluster), `conclusions.absences` (what follows from an absence).
+One cluster's. What follows from an absence says `conclusions.absences`. Neighbours: `cluster_record` (owns it), `link`
+(hears that dispatch is done), `identity` (doubts about who serves a cluster).
 """
 
 from __future__ import annotations

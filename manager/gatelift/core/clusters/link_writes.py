@@ -1,6 +1,7 @@
 """Writes to `WorkerCluster.status`: what each is for, and what will be true once it has succeeded (rule R2). Pure.
 
-Neighbours: `cluster_record` (decides which comes next), `link` (acts on the outcome), `cluster_facts` (what is changed).
+Neighbours: `cluster_record` (decides which comes next), `link` (acts on the outcome), `cluster_facts` (what
+is changed).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lease grants longer than the default, and how long they may still count (rule P3). Pure. Neighbour: `link`.
+"""Lease grants longer than the default, and how long they may still count (rule P3). Pure. Neighbour: `cluster_record`.
 
 A right to start that an agent was given cannot be taken back, and the leader that follows may have shorter times. So a
 longer grant stands in `WorkerCluster.status.leaseSeconds` before it is given; whoever leads next counts it as given at
