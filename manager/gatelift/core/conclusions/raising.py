@@ -2,8 +2,8 @@
 
 Dispatch waits until each Workload of the record has its own. One whose raise the API server refuses for what it says
 (its annotations are full, a webhook is against it), or that cannot be read, holds itself alone: nothing is done for it
-but its end, the others go on, and the recovery stays open, so that the next leader tries again. Neighbours: `recovery`
-says when, `reconcile` has the write asked for.
+but its end, the others go on, and the recovery stays open, so that the next leader tries again. Neighbours:
+`recovery_settling` says when, `reconcile` has the write asked for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Note
 from gatelift.core.api.events import BreakOff
-from gatelift.core.conclusions import recovery, strays
+from gatelift.core.conclusions import recovery_findings, strays
 from gatelift.core.dispatching import obeying, placing, waking
 from gatelift.core.rules import checks, containment, in_use
 from gatelift.core.rules.containment import Boundary
@@ -38,7 +38,7 @@ NOT_ENDED = "the look that asked for it came to no end"
 
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
-    recovery.look(core, key.name, now)
+    recovery_findings.look(core, key.name, now)
     if core.contained.resting:
         core.placements.note(key.name)  # it is counted again, should that have failed
     checks.mark_checks(core)
