@@ -7,7 +7,8 @@ lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease s
 explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
 
 Neighbours: `recovery_settling` (how far it has come), `recovery_values` (what stands in the API), `machine`, `taking`
-and `upcalls` (bring what happened). What clusters list meanwhile: `recovery_lists`; how it is written: `recovery_findings`.
+and `upcalls` (bring what happened), `recovery_lists` (what clusters list meanwhile), `recovery_findings` (how it is
+written down).
 """
 
 from __future__ import annotations

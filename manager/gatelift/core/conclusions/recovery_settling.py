@@ -3,7 +3,7 @@
 It waits for each cluster that the record calls connected, which resyncs or counts as lost, so the wait is bounded where
 no restore is proven; else for each one's list, or a person's word. Who waits for nobody is *settled*, and its Lease
 says so. Neighbours: `recovery` (begins it), `recovery_lists` (what clusters list), `raising` (what follows when all are
-heard). The state: `state.recovery_progress`.
+heard).
 """
 
 from __future__ import annotations
