@@ -14,6 +14,7 @@ from gatelift.core.conclusions import epoch_texts, recovery_texts, reports
 from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record
 from gatelift.core.records.status_writes import held_write
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find, truncated
@@ -46,7 +47,7 @@ def show(case: Case) -> None:
         core.agenda.wake(key, due)
     elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
         core.waiting_reasons.written(rec.uid, now)
-        core.patch_workload(known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
+        api_requests.patch_workload(core, known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
 
 
 def _may_be_named(core: Core) -> bool:

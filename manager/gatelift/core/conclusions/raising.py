@@ -14,6 +14,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import recovery_texts
 from gatelift.core.records import epochs, metadata_patches
 from gatelift.core.records.record import Record
+from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
@@ -67,7 +68,7 @@ def raise_epoch(core: Core, known: Workload, rec: Record, *, goes: bool) -> bool
     least = state.word.epochs
     if not (rec.finished or goes) and _is_to_raise(known, least):
         body = metadata_patches.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
-        core.patch_workload(known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
+        api_requests.patch_workload(core, known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
         return True
     raised(core, key)
     return False

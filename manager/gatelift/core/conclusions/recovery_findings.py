@@ -11,7 +11,9 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import recovery_settling
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import placing
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.core import Core
 from gatelift.core.state.recovery_asked import AskedCluster
 from gatelift.core.state.recovery_values import (
     ANNOTATION_RECOVERY,
@@ -52,13 +54,15 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     if wanted == (told(found) or Told()) and not answered:
         return
     ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
-    if core.blocked(ref, LOOK, now):
+    if api_requests.blocked(core, ref, LOOK, now):
         return
     # On this very version: what a leader before asked for, and lands late, takes no later finding away.
     version, text = found.metadata.resource_version, msgspec.json.encode(wanted).decode()
     annotations = {ANNOTATION_RECOVERY: text} | ({ANNOTATION_RESTORED: None} if answered else {})
     metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": annotations}
-    core.patch(Decided(ref, version), PatchStep(body=msgspec.json.encode({"metadata": metadata})), Purpose.RECOVERY)
+    api_requests.patch(
+        core, Decided(ref, version), PatchStep(body=msgspec.json.encode({"metadata": metadata})), Purpose.RECOVERY
+    )
 
 
 def _found(core: Core) -> dict[str, Found]:

@@ -17,10 +17,11 @@ from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import kept_record, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload

@@ -24,6 +24,7 @@ from gatelift.core.rules import (
     targets,
     unrecorded,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -137,7 +138,8 @@ def deleted(case: Case) -> None:
     if unrecorded.runs(core, known):
         return
     if left and known.metadata.deletion_timestamp is None:
-        core.delete_workload(known, Purpose.DELETE_WORKLOAD)  # its quota is free once the record says that it goes
+        # Its quota is free once the record says that it goes.
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
         return
     if attempt.state is not AttemptState.ENDED:
         unwritten = not case.rec.reserved
@@ -152,9 +154,9 @@ def deleted(case: Case) -> None:
     if known.metadata.deletion_timestamp is not None:
         body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
-            core.patch_workload(known, body, Purpose.RELEASE_WORKLOAD, status=False)
+            api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
     elif owner is None and is_orphan(known):
-        core.delete_workload(known, Purpose.DELETE_WORKLOAD)
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
 
 
 def finished(case: Case) -> None:
@@ -193,7 +195,9 @@ def ended(case: Case) -> None:
         core.mark_workload(attempt.workload)
     elif rec.epoch_used or rec.epoch <= attempt.epoch:
         above = max(rec.highest_epoch, attempt.epoch) + 1
-        core.patch_workload(known, metadata_patches.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False)
+        api_requests.patch_workload(
+            core, known, metadata_patches.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False
+        )
 
 
 def _write_finished(case: Case, outcome: Outcome) -> None:
@@ -209,8 +213,8 @@ def _write_finished(case: Case, outcome: Outcome) -> None:
         message = texts.finished_unshown(message, attempt.end_unshown)
     if kept_record.is_refused(core, case.rec, now):
         known = kept_record.as_taken(known)
-    core.patch_workload(
-        known, status_writes.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH
+    api_requests.patch_workload(
+        core, known, status_writes.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH
     )
 
 
@@ -249,7 +253,7 @@ def _write_released(case: Case, outcome: Outcome) -> None:
         besides=pod_troubles.refused(known, outcome) if by_cluster else (),
     )
     body = release_writes.release_write(known, given_back, core.wall.text(now))
-    core.patch_workload(known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
+    api_requests.patch_workload(core, known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
 
 
 def evict_waiting(case: Case) -> bool:
@@ -283,7 +287,7 @@ def evict_waiting(case: Case) -> bool:
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
     body = release_writes.release_write(known, given_back, core.wall.text(now))
-    core.patch_workload(known, body, Purpose.EVICT_AND_RELEASE)
+    api_requests.patch_workload(core, known, body, Purpose.EVICT_AND_RELEASE)
     return True
 
 

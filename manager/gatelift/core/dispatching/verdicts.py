@@ -18,6 +18,7 @@ from gatelift.core.records import admission_writes, admitted_by, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import deactivation, targets
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
@@ -83,7 +84,7 @@ def disregard(core: Core, known: Workload, now: float) -> bool:
     )
     if states == known.status.admission_checks:
         return False
-    core.patch_workload(known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS)
+    api_requests.patch_workload(core, known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS)
     return True
 
 
@@ -130,7 +131,9 @@ def keep_required(case: Case) -> bool:
     attempt.require(now_required)
     if rec.reserved:
         states = admission_writes.pending_checks(known, now_required, core.wall.text(now))
-        core.patch_workload(known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS)
+        api_requests.patch_workload(
+            core, known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS
+        )
     return rec.reserved
 
 

@@ -15,8 +15,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state import showing
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state import api_requests, showing
+from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.core import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kinds.shared.values import PatchStep
@@ -46,7 +47,7 @@ def workload(core: Core, known: Workload) -> bool:
     body = metadata_patches.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
     if body is None:
         return False
-    core.patch_workload(known, body, Purpose.HOLD_WORKLOAD, status=False)
+    api_requests.patch_workload(core, known, body, Purpose.HOLD_WORKLOAD, status=False)
     return True
 
 
@@ -73,7 +74,7 @@ def _keeps(
         return False
     if not leaves and not core.may_inform(key, core.now):  # at first sight of an installation these may be many
         return False
-    core.patch(Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
+    api_requests.patch(core, Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
     return True
 
 
@@ -81,7 +82,7 @@ def flavor(core: Core, key: ObjectKey, now: float) -> None:
     """Look at a ResourceFlavor."""
     known = core.knowledge.flavors.get(key.name)
     ref, look = ObjectRef(RESOURCE_FLAVOR, key), Key(Look.FLAVOR, key)
-    if known is not None and not core.blocked(ref, look, now):
+    if known is not None and not api_requests.blocked(core, ref, look, now):
         _keeps(core, look, known, used=core.ledger.engine.flavor_is_used(key.name))
 
 

@@ -16,6 +16,7 @@ from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Ending
 from gatelift.core.records.release_writes import Requeue
 from gatelift.core.rules import deactivation
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -102,7 +103,9 @@ def _show(case: Case, *, ready: bool) -> bool:
     else:
         new = status_writes.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
-    core.patch_workload(known, status_writes.status_write(known, conditions=conditions), Purpose.PODS_READY)
+    api_requests.patch_workload(
+        core, known, status_writes.status_write(known, conditions=conditions), Purpose.PODS_READY
+    )
     return True
 
 

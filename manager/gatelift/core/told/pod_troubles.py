@@ -16,8 +16,10 @@ from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared.pod_trouble import (
     CONDITION,
     GATED,
@@ -128,7 +130,9 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
         if wanted is not None:
             new = status_writes.condition(known, CONDITION, *wanted)
             conditions = put(known.status.conditions, new, core.wall.text(now))
-        core.patch_workload(known, status_writes.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
+        api_requests.patch_workload(
+            core, known, status_writes.status_write(known, conditions=conditions), Purpose.POD_TROUBLE
+        )
 
 
 def show_on_owner(case: Case, owner: Owner) -> None:
@@ -141,4 +145,4 @@ def show_on_owner(case: Case, owner: Owner) -> None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
         decided = Decided(owner.ref, owner.object.metadata.resource_version)
-        core.patch(decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)
+        api_requests.patch(core, decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)

@@ -17,7 +17,8 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import release_writes
 from gatelift.core.records.attempt_states import Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.state.core import Core
 from gatelift.core.told import event_texts, failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED

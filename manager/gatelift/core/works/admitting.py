@@ -19,6 +19,7 @@ from gatelift.core.rules import (
     outgrown,
     targets,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.works import requeueing
 from gatelift_admission.values.model import Reserve
@@ -81,7 +82,7 @@ def _show_reservation(case: Case, *, at: float) -> None:
         core.agenda.wake(attempt.look, at)
         return
     body = admission_writes.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
-    core.patch_workload(case.known, body, Purpose.RESERVE)
+    api_requests.patch_workload(core, case.known, body, Purpose.RESERVE)
 
 
 def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
@@ -98,4 +99,4 @@ def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
         core.mark_attempt(attempt)
         return
     body = admission_writes.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
-    core.patch_workload(case.known, body, Purpose.ADMIT)
+    api_requests.patch_workload(core, case.known, body, Purpose.ADMIT)

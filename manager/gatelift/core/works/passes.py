@@ -16,7 +16,8 @@ from gatelift.core.dispatching import obeying, placing, waking
 from gatelift.core.rules import checks, containment, in_use
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import word_writes
-from gatelift.core.state.core import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
+from gatelift.core.state.api_requests import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS
+from gatelift.core.state.core import Core
 from gatelift.core.works import answers, owners, reconcile, taking
 from gatelift_kube.deciding.writes import (
     Create,

@@ -10,6 +10,7 @@ from gatelift.core.dispatching import endings
 from gatelift.core.records import metadata_patches, status_writes
 from gatelift.core.records.record import Record
 from gatelift.core.rules import kept_out, successors
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import FALSE, find, truncated
@@ -22,7 +23,8 @@ def pending(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
         attempt.raises_epoch()
-        core.patch_workload(
+        api_requests.patch_workload(
+            core,
             known,
             metadata_patches.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1),
             Purpose.RAISE_EPOCH,
@@ -49,7 +51,7 @@ def pending(case: Case) -> None:
         core.waiting_reasons.written(rec.uid, now)
         requests = core.ledger.engine.requests(rec.uid)
         body = status_writes.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
-        core.patch_workload(known, body, Purpose.WHY_WAITING)
+        api_requests.patch_workload(core, known, body, Purpose.WHY_WAITING)
 
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
@@ -80,7 +82,9 @@ def _come_back(core: Core, known: Workload, now: float) -> bool:
     found = _what_ended(core, known, requeued.reason, now)
     if found is None:
         return False
-    core.patch_workload(known, status_writes.requeued_write(known, *found, core.wall.text(now)), Purpose.REQUEUE)
+    api_requests.patch_workload(
+        core, known, status_writes.requeued_write(known, *found, core.wall.text(now)), Purpose.REQUEUE
+    )
     return True
 
 
