@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 import uvloop
 
 from bench.generator import FLAVOR
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
@@ -38,7 +38,7 @@ def admission_body(workload: Workload) -> bytes:
     meta = workload.metadata
     key, admission = ObjectKey(meta.namespace, meta.name), Admission(queue, (grant,))
     reserve = Reserve(meta.uid, key, admission, (), 0.0, "", message, "")
-    return record.admission_write(workload, reserve, 1, to_text(wall()))
+    return admission_writes.admission_write(workload, reserve, 1, to_text(wall()))
 
 
 class Floor:

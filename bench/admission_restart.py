@@ -16,7 +16,7 @@ from bench.admission_site import Site, last_words, site
 from bench.generator import Arrival, Kind, Load, cluster_queues, workload_document
 from bench.processes import cpu_seconds, rss_peak_bytes
 from gatelift.core import texts
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.writes import ApiEvent, ObjectSeen, PatchKind
 from gatelift_kube.objects.conditions import is_true
@@ -117,7 +117,7 @@ async def _end_one_each(here: Site, load: Load, admissions: Admissions) -> None:
         workload = next((each for each in admissions.now.values() if each.metadata.namespace == name), None)
         if workload is None:
             continue
-        body = record.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
+        body = status_writes.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
         ref = ObjectRef(WORKLOAD, ObjectKey(name, workload.metadata.name))
         await here.client.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=WRITE_SECONDS)
 

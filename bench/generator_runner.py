@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from bench.generator import Arrival, Kind, Load, sets_of, workload_document
 from gatelift.core import texts
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.errors import ConflictError
@@ -214,7 +214,7 @@ class Runner:
                 continue  # evicted meanwhile: its next run has an end of its own
             workload = life.latest
             ref = ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name))
-            body = record.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
+            body = status_writes.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
             try:
                 await self._ends.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=WRITE_SECONDS)
             except ConflictError:

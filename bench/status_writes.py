@@ -23,7 +23,7 @@ import uvloop
 from bench.admission_floor import admission_body
 from bench.admission_site import Site, site
 from bench.generator import BASELINE, arrivals, scaled, workload_document, workload_of
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.kueue import Workload
@@ -47,7 +47,7 @@ def patch_of(replacement: bytes, what: str) -> bytes:
 
 
 def _end_body(workload: Workload) -> bytes:
-    return record.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
+    return status_writes.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
 
 
 _BODIES: dict[str, Callable[[Workload], bytes]] = {"admission": admission_body, "end": _end_body}

@@ -19,7 +19,7 @@ import uvloop
 
 from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
 from bench.generator import workload_of
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes, status_writes
 from gatelift_admission.values.model import Reserve
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
@@ -109,7 +109,7 @@ class Floor:
         user = await self._mirror(Served(pod, raw), await remote.running)
         over, over_raw = await remote.over
         user = await self._mirror(user, raw_status(over_raw))
-        await self._patch_workload(workload, record.finished_write(workload, "Succeeded", "", to_text(wall())))
+        await self._patch_workload(workload, status_writes.finished_write(workload, "Succeeded", "", to_text(wall())))
         release = KIND.release_step(_pod(user))
         if release is not None:
             await self._management.patch(_ref(pod), release.body, release.kind, seconds=PATIENCE)
@@ -124,12 +124,12 @@ class Floor:
         created = await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE)
         workload = workload_of(created)
         grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
-        choice = record.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
+        choice = admission_writes.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
         message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
         meta = workload.metadata
         key, admission = ObjectKey(meta.namespace, meta.name), Admission(QUEUE, (grant,))
         reserve = Reserve(meta.uid, key, admission, (CHECK,), 0.0, "", message, "")
-        body = record.admission_write(workload, reserve, choice, to_text(wall()))
+        body = admission_writes.admission_write(workload, reserve, choice, to_text(wall()))
         return await self._patch_workload(workload, body)
 
     async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:

@@ -13,7 +13,7 @@ import pytest
 
 from gatelift.cli import fencing
 from gatelift.cli.connection import FAILED, TIMED_OUT, CliError
-from gatelift.core.clusters.cluster_status import (
+from gatelift.core.clusters.fencing import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import texts
+from gatelift.core.conclusions import recovery_texts
 from gatelift.core.state.recovery_values import ANNOTATION_RECOVERY, Finding, Told
 from gatelift.core.state.recovery_values import RecoveryStage as Found
 from gatelift_kube.values.resources import WORKER_CLUSTER
@@ -125,10 +125,10 @@ def test_of_the_management_cluster_it_points_to_the_manager(stage: Stage) -> Non
 
 def test_hd_78_while_dispatch_is_halted_a_workload_that_waits_says_so_and_names_the_way_out(stage: Stage) -> None:
     stage.workload("waits")
-    finding = Finding(why=texts.restored("b"), since="2026-01-01T00:00:00Z", counter=1, term=1)
+    finding = Finding(why=recovery_texts.restored("b"), since="2026-01-01T00:00:00Z", counter=1, term=1)
     written = msgspec.json.encode(Told(stage=Found.HALTED, finding=finding)).decode()
     stage.server.put(WORKER_CLUSTER, "local", metadata={"annotations": {ANNOTATION_RECOVERY: written}}, status={})
-    assert f"  halted    {texts.restored('b')}" in stage.run("explain", "waits", *TEAM).out.splitlines()
-    assert "gatelift recover" in texts.restored("b")
+    assert f"  halted    {recovery_texts.restored('b')}" in stage.run("explain", "waits", *TEAM).out.splitlines()
+    assert "gatelift recover" in recovery_texts.restored("b")
     stage.server.put(WORKER_CLUSTER, "local", metadata={}, status={})
     assert "halted" not in stage.run("explain", "waits", *TEAM).out

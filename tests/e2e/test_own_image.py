@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 import pytest_asyncio
 
-from gatelift.core.clusters.cluster_status import LOST
+from gatelift.core.clusters.cluster_facts import LOST
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.errors import SandboxError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, WORKER_CLUSTER, WORKLOAD
 from support.sim.cluster import Doc
 from support.sim.history import History

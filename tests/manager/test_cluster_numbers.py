@@ -8,8 +8,9 @@ import pytest
 from gatelift.cli.manifests import MANAGEMENT, load_manifests
 from gatelift.core.api import events
 from gatelift.core.clusters import cluster_numbers
+from gatelift.core.clusters.cluster_conditions import OURS
 from gatelift.core.clusters.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX
 from gatelift_kube.deciding.writes import ObjectSeen, Patch, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus

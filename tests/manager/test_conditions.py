@@ -9,7 +9,7 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ReadAll, SendToAgent
 from gatelift.core.clusters.link_values import PlacementsInventoried, Upcall
-from gatelift.core.records import record
+from gatelift.core.records import metadata_patches
 from gatelift.core.state.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
 from gatelift_kube.deciding.writes import Patch, WriteError
 from gatelift_kube.values.resources import WORKLOAD
@@ -76,7 +76,7 @@ def test_hd_54_the_raise_of_an_epoch_fails_on_a_workload_that_somebody_changed_m
     known = seen(ref, world.api.objects[ref]).object
     assert ref.resource == WORKLOAD
     world.api.edit(ref, lambda workload: workload["metadata"].setdefault("annotations", {}).update({"by": "somebody"}))
-    raised = Patch(write_id=1, ref=ref, body=record.epoch_patch(known, 2))  # type: ignore[arg-type]  # a Workload
+    raised = Patch(write_id=1, ref=ref, body=metadata_patches.epoch_patch(known, 2))  # type: ignore[arg-type]  # a Workload
     with pytest.raises(ApiError) as error:
         world.api.carry_out(raised)
     assert error.value.error is WriteError.CONFLICT

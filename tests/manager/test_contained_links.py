@@ -9,7 +9,8 @@ import pytest
 from gatelift.core.api import events
 from gatelift.core.api.commands import EnrolmentVerdict
 from gatelift.core.api.counter import Counter
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
+from gatelift.core.clusters.conversation import Conversation
 from gatelift.core.clusters.enrolment import Enrolments
 from gatelift.core.clusters.link import Link
 from gatelift.core.clusters.link_values import LinkLost, LinkState
@@ -40,16 +41,17 @@ def manager() -> Manager:
 
 def break_link(monkeypatch: pytest.MonkeyPatch, name: str, *, cluster: str = "w1", times: int = 10_000) -> list[str]:
     """Let a step of one cluster's link raise, so many times; return what has raised, as it grows."""
-    function = getattr(Link, name)
+    part: type[Link | Conversation] = Link if hasattr(Link, name) else Conversation
+    function = getattr(part, name)
     raised: list[str] = []
 
-    def faulty(link: Link, *args: Any, **named: Any) -> Any:
+    def faulty(link: Link | Conversation, *args: Any, **named: Any) -> Any:
         if link.name == cluster and len(raised) < times:
             raised.append(name)
             raise OnPurposeError("on purpose")
         return function(link, *args, **named)
 
-    monkeypatch.setattr(Link, name, faulty)
+    monkeypatch.setattr(part, name, faulty)
     return raised
 
 
@@ -105,7 +107,7 @@ def is_shown(manager: Manager, condition: str) -> bool:
     return any(each.type == condition and each.status == "True" for each in found)
 
 
-@pytest.mark.parametrize("name", ["wrote", "opened", "_welcome", "_greeted", "_take_effect", "_pump"])
+@pytest.mark.parametrize("name", ["wrote", "opened", "welcome", "_greeted", "_take_effect", "_pump"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_is_4_a_cluster_whose_link_raises_as_its_agent_greets_is_served_by_the_next_greeting(
     manager: Manager, monkeypatch: pytest.MonkeyPatch, name: str, times: int

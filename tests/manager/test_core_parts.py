@@ -13,7 +13,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
-from gatelift.core.records import epochs, record
+from gatelift.core.records import admission_writes, epochs, metadata_patches, record, release_writes
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.gone import Evidence, Inventory, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
@@ -316,7 +316,7 @@ ADMISSION = Admission(
 )
 NOW = "2026-11-21T00:00:00Z"
 RESERVE = Reserve("u", ObjectKey("team", "w"), ADMISSION, ("dispatch",), 0.0, "", "Quota reserved", "")
-CHOICE = record.Choice(cluster="a", epoch=2, term=5, policy=DisconnectPolicy.FAILOVER, check="dispatch")
+CHOICE = admission_writes.Choice(cluster="a", epoch=2, term=5, policy=DisconnectPolicy.FAILOVER, check="dispatch")
 
 
 def written(body: bytes) -> Workload:
@@ -325,7 +325,7 @@ def written(body: bytes) -> Workload:
 
 
 def test_what_is_written_of_a_winner_is_read_back() -> None:
-    body = record.admission_write(workload(), RESERVE, CHOICE, NOW)
+    body = admission_writes.admission_write(workload(), RESERVE, CHOICE, NOW)
     metadata = json.loads(body)["metadata"]
     assert (metadata["uid"], metadata["resourceVersion"]) == ("u", "7")
     read = record.read(written(body), travels=True)
@@ -336,7 +336,7 @@ def test_what_is_written_of_a_winner_is_read_back() -> None:
 
 def test_hd_55_the_epoch_of_a_reservation_is_the_one_that_was_written_with_it() -> None:
     """HD-30: whatever the annotation says by then, which anybody may raise."""
-    body = record.admission_write(workload(), RESERVE, CHOICE, NOW)
+    body = admission_writes.admission_write(workload(), RESERVE, CHOICE, NOW)
     reserved = written(body)
     reserved.metadata.annotations["gatelift.dev/epoch"] = "9"
     read = record.read(reserved, travels=True)
@@ -344,8 +344,8 @@ def test_hd_55_the_epoch_of_a_reservation_is_the_one_that_was_written_with_it() 
 
 
 def test_a_local_placement_is_told_by_its_admission() -> None:
-    choice = record.Choice(cluster="local", epoch=2, term=5, policy=DisconnectPolicy.WAIT)
-    body = record.admission_write(workload(), RESERVE._replace(checks=()), choice, NOW)
+    choice = admission_writes.Choice(cluster="local", epoch=2, term=5, policy=DisconnectPolicy.WAIT)
+    body = admission_writes.admission_write(workload(), RESERVE._replace(checks=()), choice, NOW)
     assert "clusterName" not in json.loads(body)["status"]
     read = record.read(written(body), travels=True)
     assert (read.cluster, read.epoch) == ("local", 2)
@@ -353,24 +353,24 @@ def test_a_local_placement_is_told_by_its_admission() -> None:
 
 
 def test_adoption_changes_the_term_and_nothing_else() -> None:
-    admitted = record.admission_write(workload(), RESERVE, CHOICE, NOW)
-    body = json.loads(record.adoption_write(written(admitted), 9))
+    admitted = admission_writes.admission_write(workload(), RESERVE, CHOICE, NOW)
+    body = json.loads(admission_writes.adoption_write(written(admitted), 9))
     assert {**body["status"], "admissionChecks": []} == {**json.loads(admitted)["status"], "admissionChecks": []}
     marks = body["status"]["admissionChecks"][0]["podSetUpdates"][0]["annotations"]
     assert marks == {"gatelift.dev/term": "9", "gatelift.dev/epoch": "2", "gatelift.dev/disconnect": "failover"}
 
 
 def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
-    before = written(record.admission_write(workload(), RESERVE, CHOICE, NOW))
-    given_back = record.GivenBack(
+    before = written(admission_writes.admission_write(workload(), RESERVE, CHOICE, NOW))
+    given_back = release_writes.GivenBack(
         evicted=Ending(reason="AdmissionCheck", message="why"),
         reason="PendingEvaluation",
         message="why",
-        requeue=record.Requeue(count=1, at="2026-11-21T00:01:00Z"),
-        used=record.Used(check="dispatch", epoch=2, term=5),
+        requeue=release_writes.Requeue(count=1, at="2026-11-21T00:01:00Z"),
+        used=release_writes.Used(check="dispatch", epoch=2, term=5),
         retried="why",
     )
-    after = written(record.release_write(before, given_back, "2026-11-21T00:00:30Z"))
+    after = written(release_writes.release_write(before, given_back, "2026-11-21T00:00:30Z"))
     assert record.read(after, travels=True).epoch_used
     assert not record.read(before, travels=True).epoch_used, "it is in use, not used up"
     check = after.status.admission_checks[0]
@@ -379,14 +379,14 @@ def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
         "Reset to Pending after eviction. Previously: Retry (why)",
         1,
     )
-    assert json.loads(record.epoch_patch(after, 3))["metadata"]["annotations"] == {"gatelift.dev/epoch": "3"}
+    assert json.loads(metadata_patches.epoch_patch(after, 3))["metadata"]["annotations"] == {"gatelift.dev/epoch": "3"}
 
 
 def test_only_our_own_finalizer_is_dropped() -> None:
-    body = record.finalizers_patch(workload().metadata, "kueue.x-k8s.io/resource-in-use")
+    body = metadata_patches.finalizers_patch(workload().metadata, "kueue.x-k8s.io/resource-in-use")
     assert body is not None
     assert json.loads(body)["metadata"]["finalizers"] == ["foreign"]
-    assert record.finalizers_patch(workload().metadata, "absent") is None
+    assert metadata_patches.finalizers_patch(workload().metadata, "absent") is None
 
 
 @pytest.mark.parametrize(("text", "epoch"), [("", 1), ("0", 1), ("-3", 1), ("x", 1), ("7", 7), ("٣", 1), ("9" * 19, 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core import machine
-from gatelift.core.state.core import UNSENT_SECONDS
+from gatelift.core.state.api_requests import UNSENT_SECONDS
 from gatelift.core.works import deciding
 from gatelift_admission.entries.entry import Phase
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError

@@ -10,8 +10,8 @@ import yaml
 
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.clusters import cluster_status
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.clusters import cluster_conditions
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.records import own_conditions
 from gatelift_kube.deciding.writes import Create, Delete, ObjectSeen, Patch, WriteError, WriteFailed
@@ -110,7 +110,7 @@ def test_hd_197_all_of_ours_have_room_and_the_bound_is_that_of_each_crd() -> Non
     assert set(found) == {conditions.CONDITIONS_MAX}
     assert len(found) >= 5
     assert len(own_conditions.WORKLOAD) < conditions.CONDITIONS_MAX
-    assert len(cluster_status.OURS) < conditions.CONDITIONS_MAX
+    assert len(cluster_conditions.OURS) < conditions.CONDITIONS_MAX
 
 
 def test_hd_197_a_persons_word_is_answered_though_the_conditions_of_its_cluster_are_full() -> None:

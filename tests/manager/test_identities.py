@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.clusters.cluster_status import (
-    ANNOTATION_FENCED_AFTER,
-    ANNOTATION_FENCED_BY,
-    ANNOTATION_FENCED_THROUGH,
-    Facts,
-)
+from gatelift.core.clusters.cluster_facts import Facts
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.clusters.identity import SESSION_JUMP_MAX, Doubt, doubt_of
 from gatelift.core.clusters.link_values import LinkOpened, PlaceCounts, PlacementsInventoried
 from gatelift_kube.deciding.writes import ObjectSeen

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift.core.api.events import Ticked
 from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
-from gatelift.core.conclusions import inventories, recovery, reports
+from gatelift.core.conclusions import inventories, recovery_lists, reports
 from gatelift.core.conclusions.catching_up import BEHIND_PER_CALL
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
@@ -119,7 +119,7 @@ def test_is_10_no_call_goes_through_a_whole_inventory(
 
         return call
 
-    for module, name in ((recovery, "leave_alone"), (reports, "is_past"), (inventories, "_drop")):
+    for module, name in ((recovery_lists, "leave_alone"), (reports, "is_past"), (inventories, "_drop")):
         monkeypatch.setattr(module, name, counted(getattr(module, name)))
     world.machine.core.caution.halted = halted
     lists(world, "b", ghosts())

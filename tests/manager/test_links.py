@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY
 from gatelift.core.clusters.link_values import (
     HigherTermRead,
     LinkBroken,
@@ -463,7 +463,7 @@ def test_deadlines_are_kept_once_however_much_is_sent() -> None:
     manager.dial()
     for _ in range(500):
         manager.perform(manager.links.send("w1", (Cordon(cordoned=True),), manager.now).commands)
-    assert len(manager.links._heap) < 20  # what is bounded is inside
+    assert len(manager.links._index._heap) < 20  # what is bounded is inside
 
 
 def test_the_agent_of_local_is_asked_to_come_back_at_once_while_its_worker_cluster_is_being_made() -> None:

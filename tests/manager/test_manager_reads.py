@@ -12,7 +12,7 @@ import structlog
 from gatelift.adapters.kubernetes import ManagementApi, WriterNames
 from gatelift.core.api import events
 from gatelift.core.api.commands import Read, ReadAll
-from gatelift.core.state.core import UNSENT_SECONDS
+from gatelift.core.state.api_requests import UNSENT_SECONDS
 from gatelift_kube.api import reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.executor import CAPACITY

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core.clusters.link_values import ClusterChanged
-from gatelift.core.state.core import UNSENT_SECONDS, Core
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import UNSENT_SECONDS
+from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift_kube.deciding.writes import Create, Patch, WriteError
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
@@ -136,7 +138,7 @@ def test_those_without_a_turn_are_looked_at_in_order_as_other_writes_end() -> No
     core = a_world(a_setting()).machine.core
     refs = [ObjectRef(WORKLOAD, ObjectKey("ns", name)) for name in ("a", "b", "c")]
     for ref in [*refs, refs[0]]:
-        core.stand_in_line(ref, 0.0)
+        api_requests.stand_in_line(core, ref, 0.0)
     assert core.unsent.next() == refs[:1]
     assert core.unsent.next(5) == refs[1:]
     assert core.unsent.next() == []

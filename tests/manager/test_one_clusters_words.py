@@ -10,10 +10,10 @@ from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ReadAll
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import strays
+from gatelift.core.conclusions.epoch_texts import LABELS_NOT_BELIEVED
 from gatelift.core.state import doubts as limits
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.few_lines import LINES_MAX, FewLines
-from gatelift.core.texts import LABELS_NOT_BELIEVED
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Forget, Stopped

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gatelift.core.api.user_objects import UserObject
-from gatelift.core.clusters.cluster_status import Facts, differs, predecessors
+from gatelift.core.clusters.cluster_facts import Facts
+from gatelift.core.clusters.cluster_status import differs, predecessors
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records.gone import Evidence
 from gatelift.core.state.predecessors import REMEMBERED_MAX, Memory, Predecessors

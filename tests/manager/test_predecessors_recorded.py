@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gatelift.core.clusters import cluster_status
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus

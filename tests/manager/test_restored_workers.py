@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.clusters.cluster_status import ANNOTATION_RESTORED_ACCEPTED
+from gatelift.core.clusters.identity import ANNOTATION_RESTORED_ACCEPTED
 from gatelift.core.clusters.link_values import LinkState
 from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects import conditions

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes, release_writes, status_writes
 from gatelift.core.records.attempts import Ending
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.decoding.decoding import read_object
@@ -24,7 +24,7 @@ from gatelift_wire.values.messages import DisconnectPolicy
 NOW = "2026-11-21T00:00:00Z"
 ADMISSION = Admission(cluster_queue="shared")
 ENDING = Ending(reason="Preempted", message="for another", preempted="InClusterQueue")
-CHOICE = record.Choice(cluster="a", epoch=2, term=5, policy=DisconnectPolicy.WAIT, check="dispatch")
+CHOICE = admission_writes.Choice(cluster="a", epoch=2, term=5, policy=DisconnectPolicy.WAIT, check="dispatch")
 CHECKS = ("dispatch", "budget")
 
 
@@ -80,10 +80,12 @@ def workload() -> Workload:
     return read
 
 
-def released(of: Workload, requeue: record.Requeue | None = None) -> bytes:
-    used = record.Used(check="dispatch", epoch=1, term=5)
-    given_back = record.GivenBack(evicted=ENDING, reason="Preempted", message="for another", requeue=requeue, used=used)
-    return record.release_write(of, given_back, NOW)
+def released(of: Workload, requeue: release_writes.Requeue | None = None) -> bytes:
+    used = release_writes.Used(check="dispatch", epoch=1, term=5)
+    given_back = release_writes.GivenBack(
+        evicted=ENDING, reason="Preempted", message="for another", requeue=requeue, used=used
+    )
+    return release_writes.release_write(of, given_back, NOW)
 
 
 def reserve(admission: Admission) -> Reserve:
@@ -91,15 +93,15 @@ def reserve(admission: Admission) -> Reserve:
 
 
 WRITES: dict[str, Callable[[Workload], bytes]] = {
-    "reservation": lambda of: record.reservation_write(of, reserve(ADMISSION), 2, NOW),
-    "admission": lambda of: record.admission_write(of, reserve(ADMISSION), CHOICE, NOW),
-    "adoption": lambda of: record.adoption_write(of, 6),
-    "eviction": lambda of: record.eviction_write(of, ENDING, NOW),
+    "reservation": lambda of: admission_writes.reservation_write(of, reserve(ADMISSION), 2, NOW),
+    "admission": lambda of: admission_writes.admission_write(of, reserve(ADMISSION), CHOICE, NOW),
+    "adoption": lambda of: admission_writes.adoption_write(of, 6),
+    "eviction": lambda of: release_writes.eviction_write(of, ENDING, NOW),
     "release": released,
-    "waiting": lambda of: record.waiting_write(of, "WaitingForQuota", "not now", NOW),
-    "requeued": lambda of: record.requeued_write(of, "BackoffFinished", "it is over", NOW),
-    "reclaim": lambda of: record.reclaim_write(of, (("main", 1),)),
-    "finished": lambda of: record.finished_write(of, "Succeeded", "all pods are done", NOW),
+    "waiting": lambda of: status_writes.waiting_write(of, "WaitingForQuota", "not now", NOW),
+    "requeued": lambda of: status_writes.requeued_write(of, "BackoffFinished", "it is over", NOW),
+    "reclaim": lambda of: status_writes.reclaim_write(of, (("main", 1),)),
+    "finished": lambda of: status_writes.finished_write(of, "Succeeded", "all pods are done", NOW),
 }
 RESERVES = {"conditions", "admission", "admissionChecks", "resourceRequests"}
 CHANGES: dict[str, set[str]] = {
@@ -149,7 +151,7 @@ def test_a_write_of_a_status_leaves_all_that_it_is_not_about_as_it_was(name: str
 
 
 def test_a_write_of_a_status_names_the_object_the_version_and_the_kind_that_it_replaces() -> None:
-    body = json.loads(record.finished_write(workload(), "Succeeded", "", NOW))
+    body = json.loads(status_writes.finished_write(workload(), "Succeeded", "", NOW))
     assert (body["apiVersion"], body["kind"]) == ("kueue.x-k8s.io/v1beta2", "Workload")
     assert body["metadata"] == {"name": "w", "namespace": "team", "uid": "u", "resourceVersion": "7"}
     assert set(body) == {"apiVersion", "kind", "metadata", "status"}, "what is no status is not ours to say"
@@ -164,9 +166,9 @@ def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(n
 
     def written(admission: Admission) -> dict[str, Any]:
         if name == "reservation":
-            body = record.reservation_write(of, reserve(admission), 2, NOW)
+            body = admission_writes.reservation_write(of, reserve(admission), 2, NOW)
         else:
-            body = record.admission_write(of, reserve(admission), CHOICE, NOW)
+            body = admission_writes.admission_write(of, reserve(admission), CHOICE, NOW)
         found: dict[str, Any] = json.loads(body)["status"]["admission"]
         return found
 
@@ -178,17 +180,17 @@ def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(n
 
 def test_a_backoff_that_begins_keeps_what_others_have_put_beside_it() -> None:
     later = "2026-11-21T00:05:00Z"
-    written = json.loads(released(workload(), record.Requeue(count=3, at=later)))["status"]
+    written = json.loads(released(workload(), release_writes.Requeue(count=3, at=later)))["status"]
     assert written["requeueState"] == {"count": 3, "requeueAt": later, "factor": 2}
 
 
 def test_a_backoff_that_is_over_leaves_no_time_behind() -> None:
-    written = json.loads(record.requeued_write(workload(), "BackoffFinished", "it is over", NOW))["status"]
+    written = json.loads(status_writes.requeued_write(workload(), "BackoffFinished", "it is over", NOW))["status"]
     assert written["requeueState"] == {"count": 0, "factor": 2}
 
 
 def test_the_updates_that_a_check_asks_for_keep_what_we_do_not_know_of_them() -> None:
-    written = json.loads(record.adoption_write(workload(), 6))["status"]["admissionChecks"]
+    written = json.loads(admission_writes.adoption_write(workload(), 6))["status"]["admissionChecks"]
     assert [each["podSetUpdates"] for each in written] == [
         [{"name": "main", "annotations": {"gatelift.dev/term": "6"}, "zone": "z1"}]
     ] * 2

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.api import events, informing
-from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.clusters.link_values import LinkState
 from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects import conditions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.clusters.cluster_status import (
+from gatelift.core.clusters.fencing import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,

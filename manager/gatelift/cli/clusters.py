@@ -24,8 +24,8 @@ from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
 from gatelift.core.api import informing
 from gatelift.core.clusters import foreign_runs
-from gatelift.core.clusters.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
-from gatelift.core.clusters.identity import doubted_in
+from gatelift.core.clusters.cluster_facts import NO_NEW_WORK
+from gatelift.core.clusters.identity import ANNOTATION_RESTORED_ACCEPTED, awaits_person, doubted_in
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import NotFoundError
 from gatelift_kube.objects import conditions

@@ -16,13 +16,12 @@ import msgspec
 from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
-from gatelift.core.clusters.cluster_status import (
+from gatelift.core.clusters.cluster_facts import CONNECTED, LOST
+from gatelift.core.clusters.fencing import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
-    CONNECTED,
-    LOST,
 )
 from gatelift.core.clusters.identity import doubted_in, vouching
 from gatelift.core.state.recovery_values import Told, told

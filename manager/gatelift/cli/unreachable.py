@@ -1,6 +1,6 @@
 """What `gatelift explain` tells of placed work whose cluster is not heard of, and of dispatch that is halted.
 
-Since when, what happens, the way out. Neighbours: `explain` prints it, `gatelift.core.clusters.cluster_status` and
+Since when, what happens, the way out. Neighbours: `explain` prints it, `gatelift.core.clusters.cluster_facts` and
 `recovery_values` have what the manager wrote.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 
 from gatelift.cli.render import age
-from gatelift.core.clusters.cluster_status import CONNECTED, LOST
+from gatelift.core.clusters.cluster_facts import CONNECTED, LOST
 from gatelift.core.state.recovery_values import told
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ForbiddenError, NotFoundError

@@ -29,7 +29,7 @@ from gatelift.core.api.events import (
     WentBack,
 )
 from gatelift.core.clusters.link_values import LinksPort, WriteIds
-from gatelift.core.conclusions import higher_terms, placed_counts, recovery, strays
+from gatelift.core.conclusions import higher_terms, placed_counts, recovery, recovery_settling, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.rules import containment, invariants, kept_record, readiness
@@ -95,7 +95,7 @@ class Machine:
         if self._acts and self._rebuilding.is_done(core, now):
             self._words.go_on(now)
             self._work(now)
-            recovery.tell_lease(core)
+            recovery_settling.tell_lease(core)
         showing.changed(core)
         predecessors.show_changed(core)
         placed_counts.tell(core)

@@ -1,6 +1,7 @@
 """Reasons and texts of the manager that people see, spelt as Kueue spells them where Kueue has them. No logic.
 
-The engine's own texts (why no quota) are in `gatelift_admission.texts`.
+The engine's own texts (why no quota) are in `gatelift_admission.texts`. What one subject alone says stands beside it:
+`conclusions.recovery_texts`, `conclusions.epoch_texts`, `rules.successor_texts`, `told.event_texts`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 CLUSTER_QUEUE_RESTARTED = "ClusterQueueRestarted"
 LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted"
 FAILED_TO_START = "FailedToStart"
-PREEMPTED_WORKLOAD = "PreemptedWorkload"
 
 SUCCEEDED = "Succeeded"
 FAILED = "Failed"
@@ -51,15 +51,7 @@ FAILED = "Failed"
 # Reasons of events
 END_NOT_SHOWN = "EndNotShown"
 END_NOT_WRITTEN = "EndNotWritten"
-CREATED_WORKLOAD = "CreatedWorkload"
-DELETED_WORKLOAD = "DeletedWorkload"
-STOPPED = "Stopped"
 UPDATED_WORKLOAD = "UpdatedWorkload"
-FINISHED_WORKLOAD = "FinishedWorkload"
-EVICTED_DUE_TO = "EvictedDueTo"
-MULTIKUEUE = "MultiKueue"
-DISPATCHED = "Dispatched"
-CLUSTER_UNREACHABLE = "ClusterUnreachable"
 STARTED = "Started"  # also the reason of PodsReady=True
 ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected"
 
@@ -68,9 +60,6 @@ WORKLOAD_DELETED = "WorkloadDeleted"
 OWNER_DELETED = "OwnerDeleted"
 LEFT_QUEUE = "Its user took it out of its queue"
 NOT_LIVE = "NotLive"
-
-WORKLOAD_IS_DELETED = "Workload is deleted"
-NOT_ADMITTED = "Not admitted by cluster queue"
 NO_MATCHING_WORKLOAD = "NoMatchingWorkload"
 RESIZED = "No matching Workload: the object asks for something else than was admitted; it is queued anew as it is now"
 SUSPENDED = "Suspended"
@@ -107,7 +96,6 @@ UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
 EPOCH_AHEAD = "EpochAhead"
 HELD = "gatelift.dev/Held"
 """Condition of a Workload that has a reservation and is held all the same; without one QuotaReserved says why."""
-SEAL_UNVERIFIED = "SealUnverified"
 _NOT_MANAGED = "The owner is not managed by Kueue"
 _NOBODY_WOULD_RUN = "The queue runs its work in this cluster, where nothing would run this"
 _NOWHERE = "Its pods could not be told from others, and run uncharged"
@@ -123,50 +111,6 @@ KEPT_OUT = (
     (MISCONFIGURED, _NOWHERE),
 )
 """Why a Workload is kept out of its queue, whatever quota there is: reasons, and how their messages begin."""
-RESTORED = "Restored"
-SETTLING = "Settling"
-UNEXPLAINED = "Unexplained"
-UNVOUCHED = "Unvouched"
-LIST_PROVES_NOTHING = "ListProvesNothing"
-DELETED_MEANWHILE = "DeletedMeanwhile"
-
-
-def restored(cluster: str) -> str:
-    """Return why all dispatch has stopped: a cluster has proven that the record is not the newest."""
-    return (
-        f"cluster {cluster} brings back a number that a manager gave and the record does not know: the management "
-        "cluster was restored from a backup. Nothing new is placed, nothing that runs is stopped: see gatelift recover"
-    )
-
-
-def settling(names: list[str], since: str) -> str:
-    """Return why a leader that found an old Lease, or that of one who waited itself, places nothing yet."""
-    return (
-        f"the Lease was not seen moving before it was taken at {since}, or its last holder still waited for clusters, "
-        "so the record may be of long ago: nothing is "
-        f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
-    )
-
-
-def recovery_raises(count: int) -> str:
-    """Return what a recovery does when it has heard all clusters."""
-    return f"the recovery of the management cluster raises the epochs of {count} workloads"
-
-
-def seal_unverified(cluster: str) -> str:
-    """Return why a cluster is cordoned whose agent brings back a number that is not sealed by us."""
-    return (
-        f"cluster {cluster} brings back a number of the leader's Lease whose seal is not ours, or is too old to tell: "
-        "it gets no new work before its next greeting; look what runs there, then restart its agent"
-    )
-
-
-def unexplained(cluster: str) -> str:
-    """Return what is left alone on a cluster."""
-    return (
-        f"cluster {cluster} runs what no Workload explains: it is left alone, since the record may be too old; see "
-        "gatelift recover"
-    )
 
 
 def not_recordable(cluster: str, key: PlacementKey, name: str) -> str:
@@ -196,60 +140,6 @@ OWNER_PUT_BACK_TEXT = (
     "it names no longer the object that it was made for; that is written back: a Workload goes with its object, and is "
     "nobody else's"
 )
-LABELS_NOT_BELIEVED = "LabelsNotBelieved"
-
-
-def labels_not_believed(cluster: str, name: str, epoch: str) -> str:
-    """Return what people are told of an object that carries our labels and was never placed."""
-    return (
-        f"cluster {cluster}: {name} carries Gatelift's labels of this workload (epoch {epoch}) and is not what was "
-        "placed: it is left alone and counts as nothing; take the labels off it, or delete it"
-    )
-
-
-def runs_on(cluster: str, epoch: int) -> str:
-    """Return why a workload waits that runs since before a recovery, under an epoch that the record did not know."""
-    return (
-        f"cluster {cluster} runs epoch {epoch} of this workload since before the management cluster was recovered: it "
-        f"is not started anew before that has ended; gatelift recover --stop {cluster} ends it"
-    )
-
-
-def epoch_ahead(cluster: str, named: int, known: int, *, over: bool) -> str:
-    """Return why a workload is held of which a cluster names a later epoch than its record knows."""
-    what = "which has ended there, " if over else ""
-    look = "how it has ended" if over else "what runs"
-    end = "and it is started anew" if over else "and it is stopped there"
-    return (
-        f"cluster {cluster} names epoch {named} of this workload, {what}its record knows {known}: nothing new of it is "
-        f"started, and {cluster} gets no new work; look {look} there, then raise the annotation gatelift.dev/epoch "
-        f"to {named + 1} or above, {end}"
-    )
-
-
-def names_later(workload: str, named: int, count: int) -> str:
-    """Return why a cluster gets no new work that names later epochs of this many workloads than their records know."""
-    more = f" (and of {count - 1} more)" if count > 1 else ""
-    return (
-        f"It names epoch {named} of Workload {workload}{more}, which its record has not come to: it gets no new work "
-        "until a person has looked what runs there; what to do stands on each Workload: condition QuotaReserved or "
-        "gatelift.dev/Held, reason EpochAhead"
-    )
-
-
-def not_in_record(cluster: str, epoch: int, *, over: bool) -> str:
-    """Return why a workload is held of which a cluster names the record's own epoch, which shows no placement."""
-    what = "has ended there" if over else "is charged as what it asks for and goes on"
-    return (
-        f"cluster {cluster} names epoch {epoch} of this workload, and its status does not say that it was placed "
-        f"there: it {what}, and nothing new of it is started; delete its object, or raise the annotation "
-        f"gatelift.dev/epoch to {epoch + 1} or above, to have it stopped there and started anew"
-    )
-
-
-def stops_first(cluster: str, epoch: int) -> str:
-    """Return why a workload waits of which an earlier run has come to light."""
-    return f"cluster {cluster} still runs epoch {epoch} of this workload: it is stopped there before anything new of it"
 
 
 def record_put_back(cluster: str, epoch: int) -> str:
@@ -277,19 +167,9 @@ def numbers_put_back(edited: str) -> str:
     )
 
 
-def dispatched(cluster: str) -> str:
-    """Return the message of the event on a user's object that says where it runs."""
-    return f'Dispatched to cluster "{cluster}"'
-
-
 def admitted_on(cluster: str) -> str:
     """Return the message of a MultiKueue check that is Ready."""
     return f'The workload was admitted on "{cluster}"'
-
-
-def admitted_event(cluster_queue: str, waited: float) -> str:
-    """Return the message of the event Admitted; `waited` seconds since the reservation."""
-    return f"Admitted by ClusterQueue {cluster_queue}, wait time since reservation was {waited:.0f}s"
 
 
 def reset_check(previous: str, retried: str = "") -> str:
@@ -386,42 +266,6 @@ def unheard(cluster: str) -> str:
     )
 
 
-def predecessor_unreachable(kind: str, namespace: str, name: str, cluster: str, epoch: int) -> str:
-    """Return why what was made again waits for its predecessor on a cluster that is not connected, and the ways out."""
-    return (
-        f'{_predecessor(kind, namespace, name, epoch)} may be running on cluster "{cluster}", which is not connected: '
-        f"this one goes on when the cluster is back and has stopped it, or when a person who made sure that nothing "
-        f"runs there says: gatelift cluster fenced {cluster}"
-    )
-
-
-def predecessor_stopping(kind: str, namespace: str, name: str, cluster: str, epoch: int) -> str:
-    """Return why what was made again waits for its predecessor on a cluster that is connected."""
-    return (
-        f'{_predecessor(kind, namespace, name, epoch)} is being stopped on cluster "{cluster}"; then this one goes on'
-    )
-
-
-def predecessor_unexplained(kind: str, namespace: str, name: str, cluster: str) -> str:
-    """Return why what is queued waits for a run of its place that no Workload explains, and the way out."""
-    return (
-        f'Something that no Workload explains runs as {kind} {namespace}/{name} on cluster "{cluster}", perhaps since '
-        f"before a restore: this one goes on when that has ended; gatelift recover --stop {cluster} ends it"
-    )
-
-
-def predecessor_foreign(kind: str, namespace: str, name: str, cluster: str) -> str:
-    """Return why what another management cluster left at a worker is waited for, and the ways out."""
-    return (
-        f'{kind} {namespace}/{name} of another management cluster may be running on cluster "{cluster}": this one goes '
-        f"on when that is gone there, or when a person says: gatelift cluster foreign {cluster} --ignore"
-    )
-
-
-def _predecessor(kind: str, namespace: str, name: str, epoch: int) -> str:
-    return f"An earlier run of {kind} {namespace}/{name} (epoch {epoch})"
-
-
 def policy_not_served(policy: str) -> str:
     """Return the text for who asks for a disconnect policy that is not acted on."""
     return (
@@ -457,26 +301,6 @@ def words_left_out(cluster: str) -> str:
 def finished_unshown(message: str, why: str) -> str:
     """Return the message of Finished when the user's object does not show the end."""
     return f"{f'{message} ' if message else ''}(not shown at the user's object: {why})"
-
-
-def created_workload(key: str) -> str:
-    """Return the message of the event CreatedWorkload."""
-    return f"Created Workload: {key}"
-
-
-def deleted_workload(key: str) -> str:
-    """Return the message of the event DeletedWorkload."""
-    return f"Deleted not matching Workload: {key}"
-
-
-def started(cluster_queue: str) -> str:
-    """Return the message of the event Started."""
-    return f"Admitted by clusterQueue {cluster_queue}"
-
-
-def finished_workload(key: str) -> str:
-    """Return the message of the event FinishedWorkload."""
-    return f"Workload '{key}' is declared finished"
 
 
 def priority_class_changed(key: str) -> str:

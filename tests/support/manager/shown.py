@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.state.core import INFORM, UNSENT, Core
+from gatelift.core.state.api_requests import UNSENT
+from gatelift.core.state.core import INFORM, Core
 from gatelift_admission.entries.entry import Phase
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse

@@ -2,7 +2,7 @@
 
 All that is written of a cluster is one document, so a single value that the CRD refuses would take the session's number
 and *lost* with it. What only people read is left out where it does not fit; what holds work (`recordable`) is
-shortened. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_status` (writes it), `cluster_record`
+shortened. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_facts` (keep it), `cluster_record`
 (leaves out all that only people read where the API server refuses it nonetheless), `predecessors`.
 """
 

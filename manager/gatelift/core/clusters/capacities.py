@@ -1,6 +1,7 @@
 """How much room a worker cluster says that it has, by resource: what dispatch compares clusters by. Pure.
 
-Summed once when the worker says it, not for each workload that looks for a cluster. Neighbours: `link` (hears it).
+Summed once when the worker says it, not for each workload that looks for a cluster. Neighbour: `cluster_views`
+(sums it).
 """
 
 from __future__ import annotations

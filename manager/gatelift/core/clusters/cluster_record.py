@@ -3,7 +3,8 @@
 Rule R2: what is concluded from silence (lost), what a person says (fenced), and each session number take effect only
 after a write to `WorkerCluster.status` that is conditional on its resourceVersion. Which write comes next follows from
 the state alone (`next_write`). Neighbours: `link` (hears, and acts on what is written), `link_writes` (what each write
-changes), `cluster_status` (the documents), `fencing` (a person's word).
+changes), `cluster_status` (the documents), `fencing` (a person's word), `comparison` (what inventories prove),
+`edited_numbers` (what somebody else has written).
 
 A standby keeps no facts: it knows the object, and a leader begins from that as it is then. What an earlier leader wrote
 and this one had not seen is adopted as long as nothing has been written in the own term; afterwards nobody else writes.
@@ -14,14 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
-from gatelift.core import texts
 from gatelift.core.api import informing
 from gatelift.core.api.commands import Note
 from gatelift.core.api.speaking import AgentDoor, TurnedAway
-from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters import cluster_conditions, cluster_facts, cluster_status, fencing, identity
+from gatelift.core.clusters.cluster_facts import Facts
+from gatelift.core.clusters.comparison import InventoryComparison
+from gatelift.core.clusters.edited_numbers import EditedNumbers
 from gatelift.core.clusters.link_values import HigherTermRead, Vouching
 from gatelift.core.clusters.link_writes import Numbers, StatusPurpose, Write, changes_of, latest
 from gatelift.core.clusters.linking import Effects, Leading
@@ -47,7 +47,7 @@ RETRY_SECONDS = 1.0
 
 
 class ClusterRecord:
-    """What is recorded of one cluster, and what waits to be: set by `link`, written from `pump`."""
+    """What is recorded of one cluster, and what waits to be: set by `link` and `conversation`, written from `pump`."""
 
     def __init__(self, name: str, session: ManagerSession, leading: Leading) -> None:
         self.name = name
@@ -61,26 +61,14 @@ class ClusterRecord:
         self.renewal: wire.LeaseRenewed | None = None
         self.lost_session: int | None = None
         self.doubted_term = 0
-        self._first = 0
-        """The first session of this WorkerCluster object, until its inventory is compared: whatever is charged to the
-        name was placed by way of an earlier object."""
-        self.awaits_comparison = False
-        """The inventory of a resync has come and dispatch has not said yet what it found missing."""
-        self.inventory_open = False
-        """An inventory was asked for whose comparison with the record has not come to its end."""
-        self._settled_before = 0
-        """Doubts that were over when this process took over: inventories decide about what was in them."""
+        self.comparison = InventoryComparison(name)
+        self.numbers = EditedNumbers(name, leading)
         self._leading = leading
         self._write: Write | None = None
         self._written_session = 0
         self._not_before = self._reach_at = 0.0
         self._informs_at = 0.0
         self._told_left_out = ""
-        self._forged_version = ""
-        """The version whose term, numbers or words no leader has written: the next write puts ours in place."""
-        self._edited = ""
-        """Which numbers those are, until people are told."""
-        self._tried = cluster_numbers.Tried()
 
     @property
     def write_id(self) -> int | None:
@@ -93,12 +81,12 @@ class ClusterRecord:
         """Begin from the object as it is now, whatever was seen or done before; say where its term is above ours."""
         self._begin_anew()
         if self.object is not None:
-            self.object = self._counted(self.object, None)
+            self.object = self.numbers.counted(self.object, None)
             self.facts.adopt(self.object)
             self.facts.lease_seconds = self.object.status.lease_seconds
             self.facts.adopt_certificate(self.object)
             self._written_session = max(self._written_session, self.object.status.session)
-            self._settled_before = self.object.status.settled_session
+            self.comparison.settled_before = self.object.status.settled_session
         self.grants.led(now)
         return self.higher(self.object) if self.object is not None else ()
 
@@ -114,13 +102,11 @@ class ClusterRecord:
         Of a term before ours, so that our own is written first; but what we wrote just before it is still ours: nobody
         has led since.
         """
-        known, term = self.object, self._leading.term
+        known = self.object
         if not self.higher(found) or latest(known, found) is not found:
             return ()
         before = known.status.term if known is not None and known.metadata.uid == found.metadata.uid else 0
-        counts = msgspec.structs.replace(found.status, term=before if before <= term else term - 1)
-        self._forged_version = found.metadata.resource_version
-        return (msgspec.structs.replace(found, status=counts),)
+        return (self.numbers.of_term(found, before),)
 
     def step_down(self) -> None:
         """Keep nothing but the object."""
@@ -130,9 +116,9 @@ class ClusterRecord:
 
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
-        self._not_before, self._reach_at, self.doubted_term, self._first = 0.0, 0.0, 0, 0
-        self._forged_version, self._edited, self._tried = "", "", cluster_numbers.Tried()
-        self.awaits_comparison = False
+        self._not_before, self._reach_at, self.doubted_term = 0.0, 0.0, 0
+        self.numbers.begin_anew()
+        self.comparison.begin_anew()
         self.door.close()
         told = self.facts
         self.facts = Facts(
@@ -148,31 +134,17 @@ class ClusterRecord:
         if not self._leading.term or self.object is not found:
             return  # a standby has no facts; or it is the echo of what was overtaken
         anew = before is None or before.metadata.uid != found.metadata.uid
-        self.object = found = self._counted(found, None if anew else before)
+        self.object = found = self.numbers.counted(found, None if anew else before)
         if self._write is None or self._write.purpose is not StatusPurpose.SESSION:  # not what we are writing ourselves
             self.grants.seen(self.facts, found.status.lease_seconds)
         if anew or found.status.term < self._leading.term:
             self.facts.adopt(found)
         if anew:  # what was granted counts on, and is written into the new object (HD-261)
             self.facts.lease_seconds = max(self.facts.lease_seconds, found.status.lease_seconds)
-            self._settled_before = found.status.settled_session
+            self.comparison.settled_before = found.status.settled_session
         self.facts.adopt_doubts(found)
         self.facts.adopt_certificate(found)
         self._written_session = max(self._written_session, found.status.session)
-
-    def _counted(self, found: WorkerCluster, before: WorkerCluster | None) -> WorkerCluster:
-        """Return a version with the numbers that it counts with, after what we know of the same object."""
-        if before is None:
-            self._tried = cluster_numbers.Tried()
-        if before is not None and before.status.term == self._leading.term:  # nobody else has led since
-            counts = cluster_numbers.as_written(found.status, before.status, self._tried)
-        else:
-            counts = cluster_numbers.begun_from(found.status)
-        edited = cluster_numbers.edited(found.status, counts)
-        if not edited:
-            return found
-        self._forged_version, self._edited = found.metadata.resource_version, edited
-        return msgspec.structs.replace(found, status=counts)
 
     def fenced(self) -> tuple[int, str]:
         """Return through which session nothing of this cluster runs any more, and who says so; (0, "") for none.
@@ -188,20 +160,10 @@ class ClusterRecord:
         counts = 0 < through == status.session
         if not self.facts.lost and self.lost_session is None:  # then of what the cluster in doubt did not list
             doubted = identity.latest_doubt(status)
-            counts = 0 < through == doubted - 1 and self._settled_before < doubted == status.settled_session
+            counts = 0 < through == doubted - 1 and self.comparison.settled_before < doubted == status.settled_session
         elif not self._lost(found):
             counts = False
         return (through, status.fenced_by) if counts else (0, "")
-
-    @property
-    def unproven(self) -> bool:
-        """Say whether absence from the present agent's inventory proves nothing for what was placed before it."""
-        return self._first > 0 or identity.doubted_in(self.facts) > 0
-
-    @property
-    def unproven_through(self) -> int:
-        """The last session whose placements the present agent cannot be expected to know."""
-        return max(self._first, identity.doubted_in(self.facts)) - 1
 
     @property
     def vouching(self) -> Vouching:
@@ -216,7 +178,7 @@ class ClusterRecord:
         """
         if self.name != LOCAL_CLUSTER and not found.status.opened_session:
             return False
-        return not cluster_status.awaits_person(found, identity.doubted_in(self.facts))
+        return not identity.awaits_person(found, identity.doubted_in(self.facts))
 
     def turned_away(self, now: float) -> TurnedAway | None:
         """Return how who greets is turned away, by the object as it is known now; None when he is served."""
@@ -239,39 +201,9 @@ class ClusterRecord:
         if self.door.over(now, hello):
             self.facts.second_agent = ""
 
-    def may_resume(self) -> bool:
-        """Say whether a session may go on without an inventory.
-
-        Not while who serves the cluster is in doubt, and not before dispatch is done with what was listed last: it
-        concludes nothing from the inventory of a session that is over, and would get no other one.
-        """
-        return not (self.inventory_open or identity.doubted_in(self.facts))
-
-    def resyncs(self, session: int) -> None:
-        """Take that a session is written and begins with an inventory."""
-        self.facts.unexplained = None
-        self.inventory_open = True
-        self._first = session if not self.facts.opened_session and self.name != LOCAL_CLUSTER else 0
-
-    def compared(self, session: int, unexplained: int) -> None:
-        """Take how many placements charged here the inventory of a resync does not list, where that proves nothing.
-
-        With none left a doubt is over. One about the first session of all is dated to the second, for which the agent
-        greets anew: a person's word about what was placed before must have a session to name.
-        """
-        facts, first = self.facts, self._first
-        self.awaits_comparison = False
-        # The agent keeps the number before it answers the inventory; of a resumed session it may forget.
-        facts.unexplained, facts.opened_session, self._first = unexplained, session, 0
-        if unexplained and first:
-            facts.replaced_session = max(first, 2)
-        elif not unexplained and identity.doubted_in(facts):
-            # The inventory has decided: a person's word that comes later is about what the record has lost alone.
-            facts.settled_session = self._settled_before = identity.doubted_in(facts)
-
     def _lost(self, found: WorkerCluster) -> bool:
         """Say whether the cluster is lost and that is written."""
-        return self.facts.lost and cluster_status.shown_lost(found)
+        return self.facts.lost and cluster_facts.shown_lost(found)
 
     # --- writes ----------------------------------------------------------------------------------------------------
 
@@ -315,25 +247,10 @@ class ClusterRecord:
             return
         facts, wall = replace(self.facts, **changes), self._leading.wall.text(now)
         self._tell_left_out(facts.left_out, out)
-        self._tell_foreign(own_conditions.told(cluster_status.leaves_out(found, facts, wall)), found, out)
+        self._tell_foreign(own_conditions.told(cluster_conditions.leaves_out(found, facts, wall)), found, out)
         status = cluster_status.document(found, facts, wall)
-        if self._is_forged(found):
-            status = {**cluster_numbers.document(found.status), **status}
-            self._tell_edited(found, out)
-        self._tried = self._tried.and_then(status)
+        status = self.numbers.put_back(found, status, out)
         out.commands.append(cluster_status.patch(write_id, found, status))
-
-    def _is_forged(self, found: WorkerCluster) -> bool:
-        return found.metadata.resource_version == self._forged_version
-
-    def _tell_edited(self, found: WorkerCluster, out: Effects) -> None:
-        """Say at the object which numbers are put back, once."""
-        if self._edited:
-            ref, text = ObjectRef(WORKER_CLUSTER, ObjectKey("", self.name)), texts.numbers_put_back(self._edited)
-            uid, reason = found.metadata.uid, texts.RECORD_PUT_BACK
-            out.commands.append(EmitEvent(ref=ref, uid=uid, warning=True, reason=reason, message=text))
-            out.commands.append(Note(level="warning", text=text, cluster=self.name))
-        self._edited = ""
 
     def _tell_foreign(self, told: str, found: WorkerCluster, out: Effects) -> None:
         """Say at the object what of others has no room in its status any more."""
@@ -354,31 +271,12 @@ class ClusterRecord:
         session = max(self._written_session, last) + 1  # above both numbers: the agent takes no other
         changes = changes_of(purpose, found, self.facts, said, Numbers(self._leading.term, session))
         if purpose is StatusPurpose.SESSION and self.greeting is not None:
-            changes |= self._identified(found, self.greeting.hello, changes["session"])
+            changes |= identity.recorded(found, self.facts, self.greeting.hello, changes["session"])
             changes["lease_seconds"] = max(self.facts.lease_seconds, self.grants.needed)
         elif purpose is StatusPurpose.FENCED:
             doubted = identity.doubted_in(self.facts)
             if doubted and changes["fenced_through"] >= doubted - 1:
                 changes["settled_session"] = doubted
-        return changes
-
-    def _identified(self, found: WorkerCluster, hello: Hello, session: int) -> dict[str, Any]:
-        """Return what a session's write says of who greets.
-
-        Compared with the object that the write is conditional on, which may be newer than what was known at the
-        greeting. What was placed before needs no doubt where a person has said that nothing of it runs any more.
-        """
-        changes: dict[str, Any] = {
-            "cluster_uid": hello.cluster_uid or self.facts.cluster_uid,
-            "agent_lease": hello.lease or self.facts.agent_lease,
-        }
-        doubt = None if self.name == LOCAL_CLUSTER else identity.doubt_of(found, self.facts, hello)
-        if doubt is None:
-            return changes
-        changes["mark"] = hello.mark  # it counts from there on
-        changes[identity.FIELDS[doubt]] = session
-        if found.status.fenced_through_session >= found.status.session > 0:
-            changes["settled_session"] = session
         return changes
 
     def _due(self, purpose: StatusPurpose) -> float:
@@ -409,9 +307,9 @@ class ClusterRecord:
             return StatusPurpose.UNREACHABLE
         if self.doubted_term:
             return StatusPurpose.DOUBT
-        if self._is_forged(found) or found.status.lease_seconds < self.facts.lease_seconds:
+        if self.numbers.are_in(found) or found.status.lease_seconds < self.facts.lease_seconds:
             return StatusPurpose.PUT_BACK
-        if self.awaits_comparison:
+        if self.comparison.awaited:
             return None  # so that it is shown as served together with what its inventory has shown
         return StatusPurpose.INFO if cluster_status.differs(found, self.facts) else None
 

@@ -14,18 +14,23 @@ from typing import Any
 import msgspec
 
 from gatelift.core.clusters import identity
-from gatelift.core.clusters.cluster_status import (
-    ANNOTATION_FENCE_REFUSED,
-    ANNOTATION_FENCED_AFTER,
-    ANNOTATION_FENCED_BY,
-    ANNOTATION_FENCED_THROUGH,
-    fence_author,
-    fence_finding,
-    fence_wanted,
-)
 from gatelift_kube.deciding.writes import Patch
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects import gatelift_bounds as bounds
+from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
+from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+
+ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
+"""A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""
+
+ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
+"""Who said so, in the words of whoever wrote it; the API server's audit log has the proof."""
+
+ANNOTATION_FENCED_AFTER = "gatelift.dev/fenced-after"
+"""Which restore was known to who said so, by the `since` of the finding on `local`; none where none was."""
+
+ANNOTATION_FENCE_REFUSED = "gatelift.dev/fence-refused"
+"""Why a person's word was not taken: left by the manager in place of the word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,24 @@ class FencedWord:
     through: int
     who: str
     after: str = ""
+
+
+def fence_wanted(found: WorkerCluster) -> int:
+    """Return the session number of a person's *fenced*, 0 when there is none or it is no number."""
+    return identity.number_in(found, ANNOTATION_FENCED_THROUGH)
+
+
+def fence_author(found: WorkerCluster) -> str:
+    """Return who said *fenced*, as the status can hold it."""
+    who = found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
+    return plain(who, bounds.longest(WorkerClusterStatus, "fencedBy"))
+
+
+def fence_finding(found: WorkerCluster) -> str:
+    """Return which finding of a restore was known to who said *fenced*, as the status can hold it; "" for none."""
+    return plain(
+        found.metadata.annotations.get(ANNOTATION_FENCED_AFTER, ""), bounds.longest(WorkerClusterStatus, "fencedAfter")
+    )
 
 
 def said(found: WorkerCluster) -> FencedWord | None:

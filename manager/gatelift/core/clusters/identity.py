@@ -4,22 +4,28 @@ Absence from an inventory proves that something is gone only if the agent would 
 another cluster was enrolled under the name, if the worker (its etcd, or the agent's own objects) is older than what is
 recorded of it, or if another agent, with a Lease of its own, served the cluster before. All are *in doubt*: what its
 inventory does not list stays charged, nothing new is placed, until a person says what became of the former work, or
-until nothing is charged there that it does not list. Neighbours: `cluster_record` (writes it), `cluster_status` (the
+until nothing is charged there that it does not list. Neighbours: `cluster_record` (writes it), `cluster_facts` (the
 fields).
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift.core.clusters.link_values import Vouching
-from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster, WorkerClusterStatus
+from gatelift_kube.values.numbers import whole
 from gatelift_wire.values.messages import Hello
 
 SESSION_JUMP_MAX = 2**32
 """How far above the recorded session an agent's last one may lie. A WorkerCluster that was made anew begins with 0, and
 its agent may have had a session a second for 136 years; who says more would use up numbers, which have 18 digits."""
+
+ANNOTATION_RESTORED_ACCEPTED = "gatelift.dev/restored-accepted"
+"""A person's word, written by `gatelift cluster cordon NAME --off`: who was found restored, or another cluster, in this
+session may get work."""
 
 
 class Doubt(enum.Enum):
@@ -57,6 +63,26 @@ FIELDS = {
 """Where the session stands in which each was found last."""
 
 
+def recorded(found: WorkerCluster, facts: Facts, hello: Hello, session: int) -> dict[str, Any]:
+    """Return what a session's write says of who greets.
+
+    Compared with the object that the write is conditional on, which may be newer than what was known at the
+    greeting. What was placed before needs no doubt where a person has said that nothing of it runs any more.
+    """
+    changes: dict[str, Any] = {
+        "cluster_uid": hello.cluster_uid or facts.cluster_uid,
+        "agent_lease": hello.lease or facts.agent_lease,
+    }
+    doubt = None if found.metadata.name == LOCAL_CLUSTER else doubt_of(found, facts, hello)
+    if doubt is None:
+        return changes
+    changes["mark"] = hello.mark  # it counts from there on
+    changes[FIELDS[doubt]] = session
+    if found.status.fenced_through_session >= found.status.session > 0:
+        changes["settled_session"] = session
+    return changes
+
+
 def latest_doubt(said: Facts | WorkerClusterStatus) -> int:
     """Return the session in which the latest doubt arose, settled or not, 0 for none."""
     return max(said.restored_session, said.replaced_session, said.taken_over_session)
@@ -66,6 +92,16 @@ def doubted_in(said: Facts | WorkerClusterStatus) -> int:
     """Return the session in which a doubt arose that nobody has settled yet, 0 when there is none."""
     latest = latest_doubt(said)
     return latest if latest > said.settled_session else 0
+
+
+def number_in(found: WorkerCluster, annotation: str) -> int:
+    """Return the session number that a person has written into an annotation, 0 where there is none."""
+    return whole(found.metadata.annotations.get(annotation, "")) or 0
+
+
+def awaits_person(found: WorkerCluster, doubted_session: int) -> bool:
+    """Say whether who serves the cluster is in doubt, and nobody has said yet that it may get work all the same."""
+    return doubted_session > number_in(found, ANNOTATION_RESTORED_ACCEPTED)
 
 
 def vouching(said: Facts | WorkerClusterStatus) -> Vouching:

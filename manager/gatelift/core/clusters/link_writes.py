@@ -1,6 +1,7 @@
 """Writes to `WorkerCluster.status`: what each is for, and what will be true once it has succeeded (rule R2). Pure.
 
-Neighbours: `cluster_record` (decides which comes next), `link` (acts on the outcome), `cluster_status` (the document).
+Neighbours: `cluster_record` (decides which comes next), `link` (acts on the outcome), `cluster_facts` (what
+is changed).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gatelift.core.api import informing
-from gatelift.core.clusters import cluster_status
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters import fencing
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.versions import newer
 from gatelift_wire.sessions.session import GreetingReceived, LeaseRenewed
@@ -90,9 +91,9 @@ def changes_of(
                 # person's word about that must have a session to name.
                 changes["session"] = next_session
         case StatusPurpose.FENCED, _:
-            through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
+            through, who = fencing.fence_wanted(found), fencing.fence_author(found)
             changes |= {"fenced_through": max(through, found.status.fenced_through_session), "fenced_by": who}
-            after = cluster_status.fence_finding(found)
+            after = fencing.fence_finding(found)
             if after:
                 changes |= {"fenced_after": after, "fenced_after_through": through}
         case StatusPurpose.UNREACHABLE, LeaseRenewed(api_reachable=reachable):

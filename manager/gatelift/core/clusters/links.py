@@ -1,13 +1,12 @@
-"""Sessions of all worker clusters: routes events to the `Link` of their cluster, and keeps one heap of deadlines.
+"""Sessions of all worker clusters: routes events to the `Link` of their cluster, and answers what the machine asks.
 
 Implements `link_values.Links`. The machine passes `LeadershipGained` only when its own lists are complete, since an
-inventory may be judged only then (rule R4: *Forget lost*).
+inventory may be judged only then (rule R4: *Forget lost*). Neighbours: `link_index` (which link an event is for),
+`contained_steps` (takes each step apart), `stream_refusals`, `local_cluster`, `enrolment`.
 """
 
 from __future__ import annotations
 
-import heapq
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -17,17 +16,20 @@ from gatelift.core.api import events
 from gatelift.core.api.commands import AnswerEnrolment, CloseAgentStream, EnrolmentVerdict, Note
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
-from gatelift.core.clusters.cluster_record import RETRY_SECONDS
+from gatelift.core.clusters import stream_refusals
+from gatelift.core.clusters.contained_steps import ContainedSteps
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link import Link
+from gatelift.core.clusters.link_index import LinkIndex
 from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, PlaceCounts, Sent, WriteIds
 from gatelift.core.clusters.linking import Effects, Leading
-from gatelift.core.clusters.owed_steps import LEAD, SEEN, OwedSteps, Take
+from gatelift.core.clusters.local_cluster import LocalCluster
+from gatelift.core.clusters.owed_steps import LEAD, SEEN
 from gatelift.core.records import given
 from gatelift_kube.deciding.contained import Contained
-from gatelift_kube.deciding.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
+from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
-from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey
 from gatelift_wire.sessions import session as wire
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values import tokens
@@ -55,19 +57,12 @@ class Links:
         self._new_session = new_session
         self._enrolments = enrolments or Enrolments(ids, EnrolmentSettings())
         self._leading = Leading(ids=ids, wall=wall)
-        self._links: dict[str, Link] = {}
-        self._streams: dict[int, str] = {}
-        self._writes: dict[int, str] = {}
-        self._certificates: dict[int, str] = {}
-        self._heap: list[tuple[float, str]] = []
-        self._queued: dict[str, float | None] = {}
-        self._moved: dict[str, Link] = {}
-        self._synced = False
+        contained: Contained[str] = Contained()
+        self._index = LinkIndex(contained)
+        self._steps = ContainedSteps(self._index, contained)
+        self._local = LocalCluster(self._leading)
+        self._links = self._index.links
         self._now = 0.0
-        self._local_write: int | None = None
-        self._local_retry: float | None = None
-        self._contained: Contained[str] = Contained()
-        self._owed = OwedSteps()
 
     def set_origin(self, origin: str) -> None:
         """Take the identity of this management cluster (UID of its namespace kube-system); before any stream."""
@@ -83,7 +78,7 @@ class Links:
         except Exception as error:
             if isinstance(event, LEADERSHIP):
                 raise  # it has no culprit: nobody leads who is not sure of his own lead
-            self._failed(type(event).__name__, error, now, out)
+            self._steps.failed(type(event).__name__, error, now, out)
             out.commands += self._enrolments.not_taken()
         return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
 
@@ -99,12 +94,12 @@ class Links:
             ):
                 self._stream(event, now, out)
             case events.BreakOff():
-                self._break_off(event.cluster, event.text, now, out)
+                self._steps.break_off(event.cluster, event.text, now, out)
             case events.TermUnconfirmed():
                 link = self._links.get(event.found.metadata.name)
                 if link is not None:
                     step = partial(link.unconfirmed, event.found)
-                    self._owing(link, SEEN, step, now, out)
+                    self._steps.owing(link, SEEN, step, now, out)
             case events.EnrolmentAsked():
                 self._enrolment(event, now, out)
             case events.CertificateIssued():
@@ -130,64 +125,15 @@ class Links:
                 bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
                 self._on_stream(event.stream_id, bad, now, out)
             case events.AgentStreamClosed():
-                link = self._links.get(self._streams.pop(event.stream_id, ""))
+                link = self._links.get(self._index.streams.pop(event.stream_id, ""))
                 if link is not None:
                     step = partial(link.closed, event.stream_id, event.text)
-                    self._owing(link, f"stream {event.stream_id} is over", step, now, out)
-
-    def _break_off(self, cluster: str, text: str, now: float, out: Effects) -> None:
-        link = self._links.get(cluster)
-        if link is not None:
-            link.break_off(text, now, out)
-            self._after(link)
-
-    def _failed(self, about: str, error: Exception, now: float, out: Effects) -> float:
-        """Take that something raised an exception: the sessions of a cluster end and begin anew. Return for how long.
-
-        More exactly: until when what raised is to rest.
-        """
-        cluster = about if about in self._links else ""
-        failure = self._contained.failed(about, error, now)
-        fields = (("traceback", failure.where),)
-        out.commands.append(Note(level="warning", text=f"not taken: {failure.text}", cluster=cluster, fields=fields))
-        try:
-            self._break_off(cluster, events.NOT_TAKEN, now, out)
-            self._close_all(cluster, out)
-        except Exception as again:  # noqa: BLE001 (containment: then its streams are closed without a word of its link)
-            self._contained.failed(f"break off {cluster}", again, now)
-            self._close_all(cluster, out)
-        return failure.again_at
-
-    def _close_all(self, cluster: str, out: Effects) -> None:
-        """Close each stream of a cluster that nobody has closed yet: its session may not know of it."""
-        closed = {each.stream_id for each in out.commands if isinstance(each, CloseAgentStream)}
-        streams = sorted(stream for stream, name in self._streams.items() if name == cluster and stream not in closed)
-        close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
-        out.commands += [CloseAgentStream(stream_id=stream, close=close) for stream in streams]
-
-    def _apart(self, link: Link, step: Take, now: float, out: Effects) -> float:
-        """Let a link take a step; an exception belongs to its cluster, and the others take theirs.
-
-        Returns 0, or when what raised may be tried again.
-        """
-        try:
-            step(now, out)
-            self._after(link)
-        except Exception as error:  # noqa: BLE001 (containment: one cluster keeps no other from its leases)
-            return self._failed(link.name, error, now, out)
-        return 0.0
-
-    def _owing(self, link: Link, kind: str, step: Take, now: float, out: Effects) -> None:
-        """Let a link take a step that nobody asks for again: it is owed until it could be taken."""
-        again_at = self._apart(link, step, now, out)
-        if again_at:
-            self._owed.owe(link.name, kind, step, again_at)
-        elif self._owed:
-            self._owed.paid(link.name, kind)
+                    self._steps.owing(link, f"stream {event.stream_id} is over", step, now, out)
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write is one of the links'."""
-        return write_id in self._writes or write_id == self._local_write or self._enrolments.owns_write(write_id)
+        owners = (self._index, self._local, self._enrolments)
+        return any(each.owns_write(write_id) for each in owners)
 
     def send(self, cluster: str, messages: Iterable[Message], now: float) -> Sent:
         """Send in order, or not at all when the link is not open."""
@@ -200,7 +146,7 @@ class Links:
         except WireViolation as violation:
             text = f"not sent, the agent could not take it: {violation}"
             return Sent(commands=(Note(level="warning", text=text, cluster=cluster),), refused=str(violation))
-        self._after(link)
+        self._index.refresh(link)
         session = link.open_session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
@@ -208,13 +154,13 @@ class Links:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
         if link is not None and link.counted(counts):
-            self._after(link)
+            self._index.refresh(link)
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
         """Take in which namespaces something is placed; see `link_values.Links.placed_in`."""
         link = self._links.get(cluster)
         if link is not None:
-            link.namespaces = namespaces
+            link.placed_in(namespaces)
 
     def compared(self, cluster: str, session: int) -> None:
         """Take that dispatch is done with an inventory; see `link_values.Links.compared`."""
@@ -227,7 +173,7 @@ class Links:
         link = self._links.get(cluster)
         if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
             link.remember(predecessors, over, self._now)
-            self._after(link)
+            self._index.refresh(link)
 
     def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
         """Return the mark of what is given to a cluster; "" where there is no key."""
@@ -263,10 +209,8 @@ class Links:
 
     def next_deadline(self) -> float | None:
         """Return the moment at which a tick has something to do."""
-        self._queue_moved()
-        while self._heap and self._stale(*self._heap[0]):
-            heapq.heappop(self._heap)
-        return soonest(self._local_retry, self._heap[0][0] if self._heap else None, self._owed.next_time())
+        at = self._index.next_deadline(self._now)
+        return soonest(self._local.retry_at, at, self._steps.owed.next_time())
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -282,48 +226,42 @@ class Links:
             leading.counter.recorded = max(leading.counter.recorded, event.counter)
             for link in self._links.values():
                 if link.record.held and leading.valid(now):
-                    self._apart(link, link.extended, now, out)
+                    self._steps.apart(link, link.extended, now, out)
             return
         if isinstance(event, events.LeadershipGained):
             leading.term = event.term
             leading.counter = Counter.of(event, leading.origin)
-            for link in self._each():
-                self._owing(link, LEAD, link.lead, now, out)
-            self._local(now, out)
+            for link in self._index.each():
+                self._steps.owing(link, LEAD, link.lead, now, out)
+            self._make_local(now, out)
             return
         leading.term, leading.valid_until = 0, 0.0
-        for link in self._each():
-            self._apart(link, link.step_down, now, out)
-        self._writes.clear()
-        self._owed.clear()
-        self._local_write = self._local_retry = None
+        for link in self._index.each():
+            self._steps.apart(link, link.step_down, now, out)
+        self._index.forget_writes()
+        self._steps.owed.clear()
+        self._local.step_down()
 
     def _stream_opened(self, event: events.AgentStreamOpened, now: float, out: Effects) -> None:
         refusal = self._refusal(event, now)
         if refusal is not None:
             out.commands.append(CloseAgentStream(stream_id=event.stream_id, close=refusal))
             return
-        self._streams[event.stream_id] = event.cluster
+        self._index.streams[event.stream_id] = event.cluster
         link = self._links[event.cluster]
-        self._apart(link, partial(link.opened, event), now, out)
+        self._steps.apart(link, partial(link.opened, event), now, out)
 
     def _refusal(self, event: events.AgentStreamOpened, now: float) -> Close | None:
         if not self._leading.valid(now):
-            if event.cluster == LOCAL_CLUSTER:  # its agent is of this process, which took the Lease and has yet to list
-                return Close(reason=CloseReason.SHUTTING_DOWN, text="what is there is being listed")
-            return Close(reason=CloseReason.NOT_LEADER, text="this manager is a standby")
-        link = self._links.get(event.cluster)
-        if event.cluster == LOCAL_CLUSTER and (link is None or link.object is None):
-            # The first start: its WorkerCluster is being made, so it is asked to come back at once.
-            return Close(reason=CloseReason.SHUTTING_DOWN, text="WorkerCluster local is being made")
-        if link is None:
-            text = f"no WorkerCluster {event.cluster}: run 'gatelift cluster add {event.cluster}'"
-            return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
-        if self._owed.owes(event.cluster, LEAD):
-            return Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
-        refusal = link.refusal(event.key_digest)
-        if refusal is None and len(self._streams) >= STREAMS_MAX:
-            return Close(reason=CloseReason.SHUTTING_DOWN, text="too many streams are open", retry_after_seconds=30.0)
+            return stream_refusals.of_standby(event.cluster)
+        found = self.worker_cluster(event.cluster)
+        if event.cluster == LOCAL_CLUSTER and found is None:
+            return stream_refusals.before_local_is_made()
+        if self._steps.owed.owes(event.cluster, LEAD):
+            return stream_refusals.not_taken()
+        refusal = stream_refusals.of_agent(event.cluster, found, event.key_digest)
+        if refusal is None and len(self._index.streams) >= STREAMS_MAX:
+            return stream_refusals.too_many()
         return refusal
 
     def _enrolment(self, event: events.EnrolmentAsked, now: float, out: Effects) -> None:
@@ -337,14 +275,14 @@ class Links:
         out.commands += self._enrolments.asked(event, found, self._leading.wall.unix(now))
 
     def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Effects) -> None:
-        link = self._links.get(self._streams.get(stream_id, ""))
+        link = self._index.of_stream(stream_id)
         if link is not None:
-            self._apart(link, partial(link.stream, event), now, out)
+            self._steps.apart(link, partial(link.stream, event), now, out)
 
     def _object(self, event: ObjectSeen | ObjectGone | Synced, now: float, out: Effects) -> None:
         if isinstance(event, Synced):
-            self._synced = True
-            self._local(now, out)
+            self._local.synced()
+            self._make_local(now, out)
             return
         found = event.object
         if not isinstance(found, WorkerCluster):
@@ -353,17 +291,17 @@ class Links:
         link = self._links.get(name)
         if isinstance(event, ObjectGone):
             if link is not None:
-                self._owing(link, SEEN, link.gone, now, out)
+                self._steps.owing(link, SEEN, link.gone, now, out)
             if name == LOCAL_CLUSTER:
-                self._local(now, out)
+                self._make_local(now, out)
             return
         if link is None:
             link = self._links[name] = Link(name, self._new_session(), self._leading)
             if self._leading.term:
-                self._owed.owe(name, LEAD, link.lead, now)  # once its object is known
-        self._owing(link, SEEN, partial(_seen, link, found), now, out)
-        if self._owed.owes(name, LEAD) and not self._owed.owes(name, SEEN):
-            self._owing(link, LEAD, link.lead, now, out)
+                self._steps.owed.owe(name, LEAD, link.lead, now)  # once its object is known
+        self._steps.owing(link, SEEN, partial(_seen, link, found), now, out)
+        if self._steps.owed.owes(name, LEAD) and not self._steps.owed.owes(name, SEEN):
+            self._steps.owing(link, LEAD, link.lead, now, out)
 
     def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Effects) -> None:
         if self._enrolments.owns_write(event.write_id):
@@ -371,15 +309,13 @@ class Links:
             if isinstance(event, WriteDone) and isinstance(event.object, WorkerCluster):
                 self._object(ObjectSeen(WORKER_CLUSTER, event.object, event.raw), now, out)
             return
-        if event.write_id == self._local_write:
-            self._local_write = None
-            if isinstance(event, WriteFailed):
-                self._local_retry = now + RETRY_SECONDS
+        if self._local.owns_write(event.write_id):
+            self._local.wrote(event, now)
             return
-        link = self._links.get(self._writes.pop(event.write_id, ""))
-        if link is not None and self._apart(link, partial(link.wrote, event), now, out):
+        link = self._index.take_write(event.write_id)
+        if link is not None and self._steps.apart(link, partial(link.wrote, event), now, out):
             link.record.write_unknown(event.write_id, now)
-            self._after(link)
+            self._index.refresh(link)
             if isinstance(event, WriteDone) and isinstance(event.object, WorkerCluster):
                 self._object(ObjectSeen(WORKER_CLUSTER, event.object, event.raw), now, out)
 
@@ -388,86 +324,22 @@ class Links:
             found = self.worker_cluster(self._enrolments.cluster_of(event.request_id))
             out.commands += self._enrolments.issued(event, found)
             return
-        link = self._links.get(self._certificates.pop(event.request_id, ""))
+        link = self._index.take_certificate(event.request_id)
         if link is not None:
             link.certificate_answered(event.request_id)
             step = partial(link.certified, event.certificate, event.ca_bundle, event.text)
-            self._apart(link, step, now, out)
+            self._steps.apart(link, step, now, out)
 
     def _tick(self, now: float, out: Effects) -> None:
-        if self._local_retry is not None and self._local_retry <= now:
-            self._local_retry = None
-            try:
-                self._local(now, out)
-            except Exception:
-                self._local_retry = now + RETRY_SECONDS
-                raise
-        for name in self._owed.due(now):
-            for kind, step in self._owed.of(name):
-                self._owing(self._links[name], kind, step, now, out)
-        self._queue_moved()
-        due = set()
-        while self._heap and self._heap[0][0] <= now:
-            due.add(heapq.heappop(self._heap)[1])
-        for name in sorted(due):
-            self._queued.pop(name, None)
+        self._local.tick(self.worker_cluster(LOCAL_CLUSTER), now, out)
+        self._steps.take_owed(now, out)
+        for name in self._index.take_due(now):
             link = self._links.get(name)
             if link is not None:
-                self._apart(link, link.tick, now, out)
+                self._steps.apart(link, link.tick, now, out)
 
-    # --- the management cluster itself -----------------------------------------------------------------------------
-
-    def _local(self, now: float, out: Effects) -> None:
-        """Make the WorkerCluster of the management cluster, so that its sessions are like any other's."""
-        link = self._links.get(LOCAL_CLUSTER)
-        missing = link is None or link.object is None
-        if not (self._synced and missing and self._local_write is None and self._leading.term):
-            return
-        if not self._leading.valid(now):
-            self._local_retry = now + RETRY_SECONDS
-            return
-        self._local_write = self._leading.ids.take()
-        document = {
-            "apiVersion": WORKER_CLUSTER.api_version,
-            "kind": WORKER_CLUSTER.kind,
-            "metadata": {"name": LOCAL_CLUSTER},
-            "spec": {},
-        }
-        ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
-        out.commands.append(Create(write_id=self._local_write, ref=ref, body=json.dumps(document).encode()))
-
-    # --- indices ---------------------------------------------------------------------------------------------------
-
-    def _each(self) -> list[Link]:
-        return [self._links[name] for name in sorted(self._links)]
-
-    def _after(self, link: Link) -> None:
-        """Refresh what is kept of a link: its write, its certificate requests; its deadline when somebody asks."""
-        if link.record.write_id is not None:
-            self._writes[link.record.write_id] = link.name
-        for request_id in link.certificate_requests:
-            self._certificates[request_id] = link.name
-        self._moved[link.name] = link
-
-    def _queue_moved(self) -> None:
-        """Note the deadlines of all links that something happened to, which several events may have done."""
-        for name, link in self._moved.items():
-            deadline = self._deadline(link)
-            if self._queued.get(name) != deadline:
-                self._queued[name] = deadline
-                if deadline is not None:
-                    heapq.heappush(self._heap, (deadline, name))
-        self._moved.clear()
-
-    def _deadline(self, link: Link) -> float | None:
-        """Return when a link has something to do; where that raises it is looked at after its rest."""
-        try:
-            return link.next_deadline()
-        except Exception as error:  # noqa: BLE001 (containment: one cluster keeps no other from its leases)
-            return self._contained.failed(f"deadline of {link.name}", error, self._now).again_at
-
-    def _stale(self, moment: float, name: str) -> bool:
-        return self._queued.get(name) != moment
+    def _make_local(self, now: float, out: Effects) -> None:
+        self._local.make(self.worker_cluster(LOCAL_CLUSTER), now, out)
 
 
 def _seen(link: Link, found: WorkerCluster, now: float, out: Effects) -> None:

@@ -1,4 +1,4 @@
-"""Lease grants longer than the default, and how long they may still count (rule P3). Pure. Neighbour: `link`.
+"""Lease grants longer than the default, and how long they may still count (rule P3). Pure. Neighbour: `cluster_record`.
 
 A right to start that an agent was given cannot be taken back, and the leader that follows may have shorter times. So a
 longer grant stands in `WorkerCluster.status.leaseSeconds` before it is given; whoever leads next counts it as given at
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.cluster_facts import Facts
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values.limits import LEASE_SECONDS
 

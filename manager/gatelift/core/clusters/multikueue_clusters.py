@@ -6,7 +6,7 @@ Here a cluster is reached by an agent of its own, which a WorkerCluster of the s
 
 from __future__ import annotations
 
-from gatelift.core.clusters.cluster_status import CONNECTED
+from gatelift.core.clusters.cluster_facts import CONNECTED
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import MultiKueueCluster

@@ -1,6 +1,6 @@
 """Renewals of an agent's certificate over its stream: which one is wanted, and when the authority is asked. Pure.
 
-Neighbour: `link` (hears the request, hands out the answer).
+Neighbours: `conversation` (hears the request), `link` (hands out the answer).
 """
 
 from __future__ import annotations

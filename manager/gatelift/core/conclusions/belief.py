@@ -9,10 +9,11 @@ told again which objects are meant, and answers by what it finds (R4). Neighbour
 
 from __future__ import annotations
 
+from gatelift.core.conclusions.epoch_texts import LABELS_NOT_BELIEVED, labels_not_believed
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state import few_lines
-from gatelift.core.state.core import Core, ref_of
-from gatelift.core.texts import LABELS_NOT_BELIEVED, labels_not_believed
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload

@@ -12,7 +12,7 @@ from collections import deque
 
 from gatelift.core.api.events import NOT_TAKEN, UNPROVED, BreakOff, Event
 from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
-from gatelift.core.conclusions import recovery
+from gatelift.core.conclusions import recovery_lists
 from gatelift.core.conclusions.inventories import Comparison
 from gatelift.core.conclusions.upcalls import take
 from gatelift.core.rules import containment
@@ -110,7 +110,7 @@ class CatchingUp:
         if not self._comparisons[cluster].step(core):
             return False
         del self._comparisons[cluster]
-        recovery.listed(core, upcall)
+        recovery_lists.listed(core, upcall)
         return True
 
     def _break_off(self, core: Core, cluster: str, error: Exception, now: float) -> None:

@@ -2,7 +2,7 @@
 
 A Workload that waits in its queue says why as QuotaReserved=False (`requeueing`). One that has a reservation, or shows
 that it is admitted, has no such place: it bears a condition of ours as long as it is held. A cluster that gets no new
-work for what it has said shows why (`cluster_status`). Nothing is held or let go here. Neighbour: `caution` knows.
+work for what it has said shows why (`cluster_conditions`). Nothing is held or let go here. Neighbour: `caution` knows.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.conclusions import reports
+from gatelift.core.conclusions import epoch_texts, recovery_texts, reports
 from gatelift.core.dispatching.unexplained import is_compared
-from gatelift.core.records.record import Record, held_write
+from gatelift.core.records.record import Record
+from gatelift.core.records.status_writes import held_write
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find, truncated
@@ -45,7 +47,7 @@ def show(case: Case) -> None:
         core.agenda.wake(key, due)
     elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
         core.waiting_reasons.written(rec.uid, now)
-        core.patch_workload(known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
+        api_requests.patch_workload(core, known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
 
 
 def _may_be_named(core: Core) -> bool:
@@ -70,12 +72,12 @@ def of_cluster(core: Core, cluster: str) -> tuple[str, str] | None:
     What an earlier leader has shown stays until its inventory was compared, or it counts as lost.
     """
     if core.caution.doubts_seal(cluster):
-        return texts.SEAL_UNVERIFIED, texts.seal_unverified(cluster)
+        return recovery_texts.SEAL_UNVERIFIED, recovery_texts.seal_unverified(cluster)
     first, count = core.caution.suspected(cluster)
     if first is not None:
         known = core.knowledge.workload_of(first.key.uid)
         name = f"{known.metadata.namespace}/{known.metadata.name}" if known is not None else first.key.uid
-        return texts.EPOCH_AHEAD, truncated(texts.names_later(name, first.key.epoch, count))
+        return texts.EPOCH_AHEAD, truncated(epoch_texts.names_later(name, first.key.epoch, count))
     view = core.view(cluster)
     if view is None or (view.state is not LinkState.LOST and not is_compared(core, view)):
         return None

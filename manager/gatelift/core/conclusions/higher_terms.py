@@ -17,11 +17,13 @@ from gatelift.core.api.commands import Read
 from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import HigherTermRead
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state import api_requests
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
@@ -44,7 +46,9 @@ def hold(core: Core, rec: Record, now: float) -> bool:
         return False
     known = core.knowledge.workloads[rec.ref.key]
     if doubts.is_forged(rec.uid, known.metadata.resource_version):
-        core.patch_workload(known, record.adoption_write(known, core.term), Purpose.PUT_TERM_BACK)
+        api_requests.patch_workload(
+            core, known, admission_writes.adoption_write(known, core.term), Purpose.PUT_TERM_BACK
+        )
         return True
     why = f"Workload {rec.ref.key} was written in term {rec.term}, ours is {core.term}"
     if doubts.lease is None:

@@ -11,7 +11,7 @@ from heapq import heapify, heappop
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.conclusions import absences, belief, recovery, reports
+from gatelift.core.conclusions import absences, belief, recovery_lists, reports
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
@@ -61,7 +61,7 @@ class Comparison:
         self._owed = core.sessions.take_owed(upcall.cluster)
         belief.begin(core, upcall.cluster)
         core.caution.lists_anew(upcall.cluster)
-        recovery.forget(core, upcall.cluster)
+        recovery_lists.forget(core, upcall.cluster)
         self._steps = self._all(core)
 
     def step(self, core: Core) -> bool:
@@ -154,7 +154,7 @@ class Comparison:
         if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, cluster, entry):
             return
         if _unexplained(core, cluster, entry):
-            recovery.leave_alone(core, cluster, entry.key, entry)
+            recovery_lists.leave_alone(core, cluster, entry.key, entry)
         else:
             reports.look_ahead(core, Claim(cluster, entry.key, over=False, gated=not entry.lifted, listed=entry))
 
@@ -251,7 +251,7 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
     elif _unexplained(core, cluster, entry) and entry.lifted and not over:
-        recovery.leave_alone(core, cluster, entry.key, entry)
+        recovery_lists.leave_alone(core, cluster, entry.key, entry)
     elif _unexplained(core, cluster, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:

@@ -10,6 +10,7 @@ from gatelift.core.conclusions import held
 from gatelift.core.dispatching import unexplained
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
+from gatelift.core.state import forgetting
 from gatelift.core.state.core import Core
 
 
@@ -38,6 +39,6 @@ def _count_one(core: Core, cluster: str) -> None:
         no_new_work=held.of_cluster(core, cluster),
     )
     core.links.place_counts(cluster, counts)
-    core.tidy(cluster)
+    forgetting.tidy(core, cluster)
     if core.contained.resting:
         core.contained.well(containment.counts_of(cluster))

@@ -2,8 +2,8 @@
 
 Dispatch waits until each Workload of the record has its own. One whose raise the API server refuses for what it says
 (its annotations are full, a webhook is against it), or that cannot be read, holds itself alone: nothing is done for it
-but its end, the others go on, and the recovery stays open, so that the next leader tries again. Neighbours: `recovery`
-says when, `reconcile` has the write asked for.
+but its end, the others go on, and the recovery stays open, so that the next leader tries again. Neighbours:
+`recovery_settling` says when, `reconcile` has the write asked for.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import recovery_texts
-from gatelift.core.records import epochs, record
+from gatelift.core.records import epochs, metadata_patches
 from gatelift.core.records.record import Record
+from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
 from gatelift.core.told.shown_end import FOR_GOOD
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
@@ -66,8 +67,8 @@ def raise_epoch(core: Core, known: Workload, rec: Record, *, goes: bool) -> bool
         return False
     least = state.word.epochs
     if not (rec.finished or goes) and _is_to_raise(known, least):
-        body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
-        core.patch_workload(known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
+        body = metadata_patches.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
+        api_requests.patch_workload(core, known, body, Purpose.RAISE_AFTER_RESTORE, status=False)
         return True
     raised(core, key)
     return False

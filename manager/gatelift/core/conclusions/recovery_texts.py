@@ -1,4 +1,4 @@
-"""What people read of whom a recovery waits for, and what ends that. Pure.
+"""What people read of a record that may not be the newest: why nothing is placed, and what ends that. Pure.
 
 Neighbours: `recovery` (decides), `texts` (all other texts), the CLI's `recover` (shows them).
 """
@@ -6,6 +6,14 @@ Neighbours: `recovery` (decides), `texts` (all other texts), the CLI's `recover`
 from __future__ import annotations
 
 from gatelift.core.texts import listing
+
+SEAL_UNVERIFIED = "SealUnverified"
+RESTORED = "Restored"
+SETTLING = "Settling"
+UNEXPLAINED = "Unexplained"
+UNVOUCHED = "Unvouched"
+LIST_PROVES_NOTHING = "ListProvesNothing"
+DELETED_MEANWHILE = "DeletedMeanwhile"
 
 
 def waits(names: list[str], unvouched: list[str], unproven: list[str], gone: list[str]) -> str:
@@ -77,4 +85,42 @@ def not_raised(why: str) -> str:
     return (
         "its epoch is to be raised after the restore of the management cluster, and the API server does not take that: "
         f"it is placed nowhere; mend what is refused, or delete it; it is tried again: {why}"
+    )
+
+
+def restored(cluster: str) -> str:
+    """Return why all dispatch has stopped: a cluster has proven that the record is not the newest."""
+    return (
+        f"cluster {cluster} brings back a number that a manager gave and the record does not know: the management "
+        "cluster was restored from a backup. Nothing new is placed, nothing that runs is stopped: see gatelift recover"
+    )
+
+
+def settling(names: list[str], since: str) -> str:
+    """Return why a leader that found an old Lease, or that of one who waited itself, places nothing yet."""
+    return (
+        f"the Lease was not seen moving before it was taken at {since}, or its last holder still waited for clusters, "
+        "so the record may be of long ago: nothing is "
+        f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
+    )
+
+
+def recovery_raises(count: int) -> str:
+    """Return what a recovery does when it has heard all clusters."""
+    return f"the recovery of the management cluster raises the epochs of {count} workloads"
+
+
+def seal_unverified(cluster: str) -> str:
+    """Return why a cluster is cordoned whose agent brings back a number that is not sealed by us."""
+    return (
+        f"cluster {cluster} brings back a number of the leader's Lease whose seal is not ours, or is too old to tell: "
+        "it gets no new work before its next greeting; look what runs there, then restart its agent"
+    )
+
+
+def unexplained(cluster: str) -> str:
+    """Return what is left alone on a cluster."""
+    return (
+        f"cluster {cluster} runs what no Workload explains: it is left alone, since the record may be too old; see "
+        "gatelift recover"
     )

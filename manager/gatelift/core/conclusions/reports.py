@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, recovery
+from gatelift.core.conclusions import belief, claims, epoch_texts, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, placing, waking
@@ -17,10 +17,11 @@ from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import kept_record, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
@@ -192,7 +193,7 @@ def stray(core: Core, claim: Claim) -> None:
     if look_ahead(core, claim):
         return
     if over:
-        recovery.is_over(core, cluster, key)
+        recovery_lists.is_over(core, cluster, key)
     if core.caution.halted:
         core.doubts.postpone(cluster, key, over=over, gated=claim.gated)
         return
@@ -205,10 +206,10 @@ def stray(core: Core, claim: Claim) -> None:
         text = f"cluster {cluster}, declared fenced by {who}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
     if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
-        if recovery.leaves(core, cluster, key):
+        if recovery_lists.leaves(core, cluster, key):
             return
         if not (over or claim.gated or is_past(core, cluster, key)):
-            recovery.leave_alone(core, cluster, key)
+            recovery_lists.leave_alone(core, cluster, key)
             return
         core.ask_all(cluster, key, "", over=over)
         return
@@ -246,7 +247,7 @@ def look_ahead(core: Core, claim: Claim) -> bool:
     unplaced_now = attempt is not None and attempt.state in NO_WINNER
     unplaced = unplaced_now and never_won
     gated = claim.gated and not core.caution.spares(cluster, key)
-    spared = not (over or gated) and recovery.spares(core, cluster, key, known)
+    spared = not (over or gated) and recovery_lists.spares(core, cluster, key, known)
     stops = key.epoch < highest and unplaced_now and not (spared or over or gated)
     if not (stops or spared) and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
@@ -310,12 +311,12 @@ def why_held(core: Core, uid: str, highest: int) -> str:
     """Return what people are told of a workload of which some cluster names a later epoch."""
     cluster, ahead = core.caution.named(uid)[0]
     if ahead.spared:
-        return texts.runs_on(cluster, ahead.key.epoch)
+        return epoch_texts.runs_on(cluster, ahead.key.epoch)
     if ahead.key.epoch < highest:
-        return texts.stops_first(cluster, ahead.key.epoch)
+        return epoch_texts.stops_first(cluster, ahead.key.epoch)
     if ahead.level:
-        return texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
-    return texts.epoch_ahead(cluster, ahead.key.epoch, highest, over=ahead.over)
+        return epoch_texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
+    return epoch_texts.epoch_ahead(cluster, ahead.key.epoch, highest, over=ahead.over)
 
 
 def let_go(core: Core, cluster: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.api.commands import ReadAll
 from gatelift.core.api.events import ReadAllDone, ReadFailed
-from gatelift.core.conclusions import recovery, reports
+from gatelift.core.conclusions import recovery_lists, reports
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import placing
 from gatelift.core.rules import containment
@@ -72,7 +72,7 @@ def _explain(core: Core, claim: Claim) -> None:
     if key.uid in core.caution.set_aside:
         pass  # nobody can tell what its record says: it is asked again when somebody can
     elif core.knowledge.workload_of(key.uid) is None:
-        if not recovery.leaves(core, cluster, key):
+        if not recovery_lists.leaves(core, cluster, key):
             placing.drop_stray(core, cluster, key, over=over)
     elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
         reports.stray(core, claim)  # its Workload is there, and is at another attempt

@@ -16,7 +16,7 @@ from gatelift.core.clusters.link_values import (
     Reported,
     Upcall,
 )
-from gatelift.core.conclusions import higher_terms, recovery, reports
+from gatelift.core.conclusions import higher_terms, recovery, recovery_lists, recovery_settling, reports
 from gatelift.core.dispatching import waking
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import Core
@@ -39,12 +39,12 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             recovery.shown(core, upcall)
         case LinkBroken():
             core.sessions.broken(upcall.cluster, upcall.session)
-            recovery.over(core, upcall.cluster)
+            recovery_lists.over(core, upcall.cluster)
             core.open_offers.session_ended(upcall.cluster)
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
-            recovery.lost(core, upcall.cluster)
+            recovery_settling.lost(core, upcall.cluster)
             core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
             for uid in core.placements.at(upcall.cluster):  # before anything is decided; the passes follow
                 core.ledger.engine.set_unreachable(uid, unreachable=True)
@@ -83,5 +83,5 @@ def _changed(core: Core, cluster: str, now: float) -> None:
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     if core.links.state(cluster) is None:
         reports.let_go(core, cluster)
-        recovery.forget(core, cluster)
+        recovery_lists.forget(core, cluster)
     core.placements.note(cluster)

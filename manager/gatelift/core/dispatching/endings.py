@@ -10,10 +10,10 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import giving_back, placing, unexplained, verdicts
-from gatelift.core.records import epochs, record
+from gatelift.core.records import epochs, metadata_patches, release_writes, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.record import Requeue
+from gatelift.core.records.release_writes import Requeue
 from gatelift.core.rules import (
     deactivation,
     ends,
@@ -24,6 +24,7 @@ from gatelift.core.rules import (
     targets,
     unrecorded,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -137,7 +138,8 @@ def deleted(case: Case) -> None:
     if unrecorded.runs(core, known):
         return
     if left and known.metadata.deletion_timestamp is None:
-        core.delete_workload(known, Purpose.DELETE_WORKLOAD)  # its quota is free once the record says that it goes
+        # Its quota is free once the record says that it goes.
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
         return
     if attempt.state is not AttemptState.ENDED:
         unwritten = not case.rec.reserved
@@ -150,11 +152,11 @@ def deleted(case: Case) -> None:
     placing.forget_kept(case)
     core.mark_work(case.work)
     if known.metadata.deletion_timestamp is not None:
-        body = record.finalizers_patch(known.metadata, RESOURCE_IN_USE)
+        body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
-            core.patch_workload(known, body, Purpose.RELEASE_WORKLOAD, status=False)
+            api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
     elif owner is None and is_orphan(known):
-        core.delete_workload(known, Purpose.DELETE_WORKLOAD)
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
 
 
 def finished(case: Case) -> None:
@@ -193,7 +195,9 @@ def ended(case: Case) -> None:
         core.mark_workload(attempt.workload)
     elif rec.epoch_used or rec.epoch <= attempt.epoch:
         above = max(rec.highest_epoch, attempt.epoch) + 1
-        core.patch_workload(known, record.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False)
+        api_requests.patch_workload(
+            core, known, metadata_patches.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False
+        )
 
 
 def _write_finished(case: Case, outcome: Outcome) -> None:
@@ -209,7 +213,9 @@ def _write_finished(case: Case, outcome: Outcome) -> None:
         message = texts.finished_unshown(message, attempt.end_unshown)
     if kept_record.is_refused(core, case.rec, now):
         known = kept_record.as_taken(known)
-    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH)
+    api_requests.patch_workload(
+        core, known, status_writes.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH
+    )
 
 
 def _write_released(case: Case, outcome: Outcome) -> None:
@@ -236,18 +242,18 @@ def _write_released(case: Case, outcome: Outcome) -> None:
         evicted = Ending(reason=reason, message=message)
     by_check = verdicts.retries(core, known) or verdicts.taken_back(core, known)
     by_cluster = reason == texts.ADMISSION_CHECK and not by_check
-    given_back = record.GivenBack(
+    given_back = release_writes.GivenBack(
         evicted=evicted,
         reason=lost,
         message=message,
         requeue=requeue_for(core, known, reason, now),
-        used=record.Used(check=check, epoch=max(attempt.epoch, rec.highest_epoch), term=core.term),
+        used=release_writes.Used(check=check, epoch=max(attempt.epoch, rec.highest_epoch), term=core.term),
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
         besides=pod_troubles.refused(known, outcome) if by_cluster else (),
     )
-    body = record.release_write(known, given_back, core.wall.text(now))
-    core.patch_workload(known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
+    body = release_writes.release_write(known, given_back, core.wall.text(now))
+    api_requests.patch_workload(core, known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
 
 
 def evict_waiting(case: Case) -> bool:
@@ -272,16 +278,16 @@ def evict_waiting(case: Case) -> bool:
             return True  # it has just been announced
         ending = deactivation.ending(known) if inactive else Ending(reason=texts.ADMISSION_CHECK, message=said)
     check = targets.multikueue_check(core, (one.name for one in known.status.admission_checks))
-    given_back = record.GivenBack(
+    given_back = release_writes.GivenBack(
         evicted=ending,
         reason=texts.DEACTIVATED if inactive else texts.PENDING_EVALUATION,
         message=texts.WORKLOAD_DEACTIVATED if inactive else ending.message,
         requeue=requeue_for(core, known, ending.reason, now),
-        used=record.Used(check=check, epoch=max(attempt.epoch, epochs.annotated(known)), term=core.term),
+        used=release_writes.Used(check=check, epoch=max(attempt.epoch, epochs.annotated(known)), term=core.term),
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
-    body = record.release_write(known, given_back, core.wall.text(now))
-    core.patch_workload(known, body, Purpose.EVICT_AND_RELEASE)
+    body = release_writes.release_write(known, given_back, core.wall.text(now))
+    api_requests.patch_workload(core, known, body, Purpose.EVICT_AND_RELEASE)
     return True
 
 

@@ -15,11 +15,11 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, fit, giving_back
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.records import given, record
+from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.work import Owner
-from gatelift.core.state import predecessors
+from gatelift.core.state import api_requests, predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -64,7 +64,7 @@ def converse(case: Case, owner: Owner) -> None:
     wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word
     if wants and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and case.rec.term != core.term:
-            core.patch_workload(known, record.adoption_write(known, core.term), Purpose.ADOPT)
+            api_requests.patch_workload(core, known, admission_writes.adoption_write(known, core.term), Purpose.ADOPT)
             return
         fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):

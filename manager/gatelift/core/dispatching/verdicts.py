@@ -14,10 +14,11 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import giving_back
-from gatelift.core.records import admitted_by, record
+from gatelift.core.records import admission_writes, admitted_by, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import deactivation, targets
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.checks import required, rules
@@ -83,7 +84,7 @@ def disregard(core: Core, known: Workload, now: float) -> bool:
     )
     if states == known.status.admission_checks:
         return False
-    core.patch_workload(known, record.status_write(known, admission_checks=states), Purpose.CHECKS)
+    api_requests.patch_workload(core, known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS)
     return True
 
 
@@ -129,8 +130,10 @@ def keep_required(case: Case) -> bool:
             attempt.follow(Internal.UNOFFER)
     attempt.require(now_required)
     if rec.reserved:
-        states = record.pending_checks(known, now_required, core.wall.text(now))
-        core.patch_workload(known, record.status_write(known, admission_checks=states), Purpose.CHECKS)
+        states = admission_writes.pending_checks(known, now_required, core.wall.text(now))
+        api_requests.patch_workload(
+            core, known, status_writes.status_write(known, admission_checks=states), Purpose.CHECKS
+        )
     return rec.reserved
 
 

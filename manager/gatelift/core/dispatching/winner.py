@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes, record
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import readiness, targets
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_wire.values.keys import ANNOTATION_DISCONNECT
 from gatelift_wire.values.messages import DisconnectPolicy
 
@@ -31,7 +33,7 @@ def choose(case: Case, owner: Owner, cluster: str) -> None:
     if asked_for is not policy:
         text = texts.policy_not_served(asked_for.value)
         core.event(ref_of(workload), workload.metadata.uid, "DisconnectPolicyNotServed", text, warning=True)
-    choice = record.Choice(
+    choice = admission_writes.Choice(
         cluster=cluster,
         epoch=attempt.epoch,
         term=core.term,
@@ -40,8 +42,8 @@ def choose(case: Case, owner: Owner, cluster: str) -> None:
     )
     attempt.choose(cluster, policy)
     wall, besides = core.wall.text(case.now), readiness.besides(core, workload)
-    body = record.admission_write(workload, reserve, choice, wall, besides)
-    core.patch_workload(workload, body, Purpose.WINNER)
+    body = admission_writes.admission_write(workload, reserve, choice, wall, besides)
+    api_requests.patch_workload(core, workload, body, Purpose.WINNER)
 
 
 def policy_asked_for(core: Core, owner: Owner, cluster: str, queue: str) -> DisconnectPolicy:

@@ -3,7 +3,8 @@
 The list of the checks' states does not tell it: whoever may write a status can add to it, and the controller of a check
 that the queue asks for only since may rightly. What runs is ended by a check that admitted it, and by no other. Where
 no check of others was asked for the condition is not written at all.
-Neighbours: `record` writes it with an admission, `verdicts` asks, `kept_record` puts it back where somebody changes it.
+Neighbours: `admission_writes` writes it with an admission, `verdicts` asks, `kept_record` puts it back where somebody
+changes it.
 """
 
 from __future__ import annotations

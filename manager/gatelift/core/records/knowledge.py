@@ -30,7 +30,7 @@ from gatelift_kube.objects.kueue import (
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.objects.versions import newer
 from gatelift_kube.values import resources
-from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, WORKLOAD, ObjectKey, ObjectRef
 
 Surrounding = (
     ClusterQueue
@@ -49,6 +49,11 @@ Surrounding = (
 def key_of(metadata: ObjectMeta) -> ObjectKey:
     """Return where the object lives."""
     return ObjectKey(metadata.namespace, metadata.name)
+
+
+def ref_of(workload: Workload) -> ObjectRef:
+    """Return where a Workload lives."""
+    return ObjectRef(WORKLOAD, key_of(workload.metadata))
 
 
 @dataclass(slots=True)

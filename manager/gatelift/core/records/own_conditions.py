@@ -1,7 +1,7 @@
 """Which conditions are Gatelift's (and Kueue's), and what others have to leave when a list of them is full. Pure.
 
 Whoever may write a status may fill its conditions up to what the CRD takes. What we write goes first then: theirs are
-left out, first come first gone, and people are told. Neighbours: `record` writes such lists, `kept_record` puts
+left out, first come first gone, and people are told. Neighbours: `status_writes` writes such lists, `kept_record` puts
 ours back.
 """
 

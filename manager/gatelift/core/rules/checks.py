@@ -15,7 +15,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.rules import in_use, targets
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.core import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.shared.markers import MULTIKUEUE_MANAGER
 from gatelift_kinds.shared.values import PatchStep
@@ -55,7 +57,7 @@ def check(core: Core, key: ObjectKey, now: float) -> None:
     ref = ObjectRef(ADMISSION_CHECK, key)
     if known is None or known.spec.controller_name != MULTIKUEUE_MANAGER:
         return
-    if core.blocked(ref, Key(Look.CHECK, key), now):
+    if api_requests.blocked(core, ref, Key(Look.CHECK, key), now):
         return
     conditions = _with(known, _activity(core, known), core.wall.text(now))
     if conditions is not known.status.conditions:
@@ -110,7 +112,7 @@ def cluster_queue(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.cluster_queues.get(key.name)
     figures = core.ledger.engine.cluster_queue_status(key.name)
     look = Key(Look.CLUSTER_QUEUE, key)
-    if known is None or figures is None or core.blocked(_ref(look), look, now):
+    if known is None or figures is None or api_requests.blocked(core, _ref(look), look, now):
         return
     if not in_use.queue(core, look, known):
         _show(core, look, known, figures, now)
@@ -132,7 +134,7 @@ def _ref(key: Key) -> ObjectRef:
 
 
 def _show(core: Core, key: Key, known: ClusterQueue | LocalQueue, figures: QueueFigures, now: float) -> None:
-    if core.blocked(_ref(key), key, now):
+    if api_requests.blocked(core, _ref(key), key, now):
         return
     active = Condition(
         type=ACTIVE,
@@ -164,7 +166,7 @@ def cohort(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.cohorts.get(key.name)
     share = core.ledger.engine.cohort_share(key.name)
     look = Key(Look.COHORT, key)
-    if known is None or share is None or core.blocked(_ref(look), look, now):
+    if known is None or share is None or api_requests.blocked(core, _ref(look), look, now):
         return
     if known.status.fair_sharing is None or known.status.fair_sharing.weighted_share != share:
         _inform(core, look, known, {"fairSharing": documents.share(share)}, now)
@@ -217,4 +219,4 @@ def _write(
 ) -> None:
     metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
     step = PatchStep(body=msgspec.json.encode({"metadata": metadata, "status": status}), subresource="status")
-    core.patch(Decided(ref, known.metadata.resource_version), step, Purpose.STATUS, informs=informs)
+    api_requests.patch(core, Decided(ref, known.metadata.resource_version), step, Purpose.STATUS, informs=informs)

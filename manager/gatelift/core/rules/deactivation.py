@@ -10,9 +10,11 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift.core.records.attempts import Ending
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.state import api_requests
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
@@ -26,9 +28,9 @@ def announced(known: Workload) -> Condition | None:
 
 def announce(core: Core, known: Workload, cause: str, message: str, now: float) -> None:
     """Write that the workload is to be deactivated, and why."""
-    target = record.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
-    body = record.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
-    core.patch_workload(known, body, Purpose.ANNOUNCE_DEACTIVATION)
+    target = status_writes.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
+    body = status_writes.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
+    api_requests.patch_workload(core, known, body, Purpose.ANNOUNCE_DEACTIVATION)
 
 
 def carry_out(core: Core, known: Workload) -> bool:
@@ -37,7 +39,7 @@ def carry_out(core: Core, known: Workload) -> bool:
         return False
     metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
     body = msgspec.json.encode({"metadata": metadata, "spec": {"active": False}})
-    core.patch_workload(known, body, Purpose.DEACTIVATE, status=False)
+    api_requests.patch_workload(core, known, body, Purpose.DEACTIVATE, status=False)
     return True
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 
 from gatelift.core import texts
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import deactivation
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 

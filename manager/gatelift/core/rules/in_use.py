@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import metadata_patches
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state import showing
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state import api_requests, showing
+from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.core import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kinds.shared.values import PatchStep
@@ -43,10 +44,10 @@ def workload(core: Core, known: Workload) -> bool:
     While nothing is reserved its user may take it off. What vanished with a placement and no leader to see it would be
     known to nobody (H21), so the winner is written only on a version that has it (HD-242); then a policy keeps it.
     """
-    body = record.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
+    body = metadata_patches.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
     if body is None:
         return False
-    core.patch_workload(known, body, Purpose.HOLD_WORKLOAD, status=False)
+    api_requests.patch_workload(core, known, body, Purpose.HOLD_WORKLOAD, status=False)
     return True
 
 
@@ -67,13 +68,13 @@ def _keeps(
     purpose = Purpose.LET_GO if leaves else Purpose.HOLD
     if leaves and used:
         return False
-    taken_off = record.finalizers_patch(meta, RESOURCE_IN_USE)
-    body = taken_off if leaves else record.kept_in_use(meta, RESOURCE_IN_USE, said)
+    taken_off = metadata_patches.finalizers_patch(meta, RESOURCE_IN_USE)
+    body = taken_off if leaves else metadata_patches.kept_in_use(meta, RESOURCE_IN_USE, said)
     if body is None or core.resting.rests(ref, purpose, core.agenda, key, core.now):
         return False
     if not leaves and not core.may_inform(key, core.now):  # at first sight of an installation these may be many
         return False
-    core.patch(Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
+    api_requests.patch(core, Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
     return True
 
 
@@ -81,7 +82,7 @@ def flavor(core: Core, key: ObjectKey, now: float) -> None:
     """Look at a ResourceFlavor."""
     known = core.knowledge.flavors.get(key.name)
     ref, look = ObjectRef(RESOURCE_FLAVOR, key), Key(Look.FLAVOR, key)
-    if known is not None and not core.blocked(ref, look, now):
+    if known is not None and not api_requests.blocked(core, ref, look, now):
         _keeps(core, look, known, used=core.ledger.engine.flavor_is_used(key.name))
 
 

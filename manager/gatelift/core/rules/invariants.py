@@ -5,8 +5,9 @@ from __future__ import annotations
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import seeking
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 
 
 class InvariantBroken(Exception):  # noqa: N818 - the name says what happened

@@ -19,8 +19,9 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records.knowledge import key_of
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.records.knowledge import key_of, ref_of
+from gatelift.core.state import api_requests
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
@@ -67,4 +68,4 @@ def write_back(core: Core, known: Workload, now: float) -> None:
     if core.caution.tampered.tells_owner(meta.uid):
         core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
         core.note(texts.OWNER_PUT_BACK_TEXT, core.attempts.get(meta.uid), warning=True)
-    core.patch_workload(known, msgspec.json.encode(body), Purpose.PUT_OWNER_BACK, status=False)
+    api_requests.patch_workload(core, known, msgspec.json.encode(body), Purpose.PUT_OWNER_BACK, status=False)

@@ -30,12 +30,14 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.records import epochs, own_conditions, reclaimed, record
+from gatelift.core.records import epochs, own_conditions, reclaimed, record, status_writes
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
@@ -213,7 +215,7 @@ def write_back(case: Case) -> bool:
     if tampered.names_other_cluster(attempt.uid, known.metadata.resource_version):
         # Immutable once set, but for being cleared: the version that follows is changed, too, and written back whole.
         back = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, cluster_name=None))
-    core.patch_workload(known, record.status_write(back), Purpose.PUT_RECORD_BACK)
+    api_requests.patch_workload(core, known, status_writes.status_write(back), Purpose.PUT_RECORD_BACK)
     return True
 
 

@@ -11,9 +11,11 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared.values import Priority, PriorityNames
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload, WorkloadPriorityClass
@@ -60,7 +62,7 @@ def follow_label(case: Case, owner: Owner) -> bool:
         return False
     if is_true(workload.status.conditions, texts.QUOTA_RESERVED) and not (name and of_ours):
         return False
-    if core.blocked(ref_of(workload), owner.look, case.now):
+    if api_requests.blocked(core, ref_of(workload), owner.look, case.now):
         return False
     priority = resolve(core, owner)
     if priority is None:
@@ -113,4 +115,4 @@ def _write(core: Core, workload: Workload, priority: Priority, *, had_ref: bool)
         spec["priorityClassRef"] = None
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     body = msgspec.json.encode({"metadata": metadata, "spec": spec})
-    core.patch_workload(workload, body, Purpose.PRIORITY, status=False)
+    api_requests.patch_workload(core, workload, body, Purpose.PRIORITY, status=False)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Ending
-from gatelift.core.records.record import Requeue
+from gatelift.core.records.release_writes import Requeue
 from gatelift.core.rules import deactivation
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -98,17 +99,19 @@ def _show(case: Case, *, ready: bool) -> bool:
     recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
     if ready:
         reason = texts.RECOVERED if recovering else texts.STARTED
-        new = record.condition(known, texts.PODS_READY, TRUE, reason, texts.PODS_ARE_READY)
+        new = status_writes.condition(known, texts.PODS_READY, TRUE, reason, texts.PODS_ARE_READY)
     else:
-        new = record.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
+        new = status_writes.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
-    core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.PODS_READY)
+    api_requests.patch_workload(
+        core, known, status_writes.status_write(known, conditions=conditions), Purpose.PODS_READY
+    )
     return True
 
 
 def besides(core: Core, known: Workload) -> tuple[Condition, ...]:
     """Return what an admission says besides: that its pods are not ready yet, where somebody waits for that."""
-    return () if core.settings.readiness is None else (record.waits_for_start(known),)
+    return () if core.settings.readiness is None else (status_writes.waits_for_start(known),)
 
 
 def _limit(core: Core, known: Workload, now: float) -> _Limit | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.knowledge import key_of, ref_of
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
@@ -26,7 +27,7 @@ def after_finish(case: Case) -> None:
     if kept is None or not shown or known.metadata.deletion_timestamp is not None:
         return
     if _due(core, known, find(known.status.conditions, texts.FINISHED), kept, now):
-        core.delete(ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
+        api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
 
 
 def after_deactivation(case: Case) -> bool:
@@ -39,9 +40,9 @@ def after_deactivation(case: Case) -> bool:
     if not said.reason.startswith(texts.DEACTIVATED_DUE_TO) or owner.object.metadata.deletion_timestamp is not None:
         return False
     look = Key(Look.WORKLOAD, key_of(known.metadata))
-    if not _due(core, known, said, kept, now) or core.blocked(owner.ref, look, now):
+    if not _due(core, known, said, kept, now) or api_requests.blocked(core, owner.ref, look, now):
         return False
-    core.delete(owner.ref, owner.object.metadata.uid, Purpose.DELETE_DEACTIVATED)
+    api_requests.delete(core, owner.ref, owner.object.metadata.uid, Purpose.DELETE_DEACTIVATED)
     core.event(owner.ref, owner.object.metadata.uid, "Deleted", texts.DELETED_AFTER_DEACTIVATION)
     return True
 

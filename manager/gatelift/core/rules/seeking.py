@@ -9,6 +9,7 @@ from __future__ import annotations
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
+from gatelift.core.state import api_requests, forgetting
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
@@ -29,8 +30,8 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
         look = Key(Look.WORKLOAD, key_of(workload.metadata))
         ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
         core.sought.wait(ref, look)
-        if not core.blocked(ref, look, now, uid=reference.uid):
-            core.read(ref, Purpose.READ_BEFORE_END, reference.uid)
+        if not api_requests.blocked(core, ref, look, now, uid=reference.uid):
+            api_requests.read(core, ref, Purpose.READ_BEFORE_END, reference.uid)
         return False
     return True
 
@@ -60,4 +61,4 @@ def no_more(core: Core, workload: Workload) -> None:
         resource = core.kinds.resource_of(reference)
         ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
         if ref is not None and core.sought.leave(ref, look):
-            core.forget_trouble(ref)
+            forgetting.forget_trouble(core, ref)

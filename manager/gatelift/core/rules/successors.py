@@ -21,7 +21,7 @@ from typing import NamedTuple
 from gatelift.core import texts
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters.foreign_runs import ANY
-from gatelift.core.rules import targets
+from gatelift.core.rules import successor_texts, targets
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -44,7 +44,7 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     if held is None:
         return None
     if held.key is None:
-        return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*held.place, held.cluster)
+        return texts.PREDECESSOR_FOREIGN, successor_texts.predecessor_foreign(*held.place, held.cluster)
     return _said(core, held.place, held.cluster, held.key)
 
 
@@ -103,9 +103,9 @@ def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tup
     view = core.links.state(cluster)
     if view is not None and view.session:
         if key in core.caution.recovery.unexplained.get(cluster, {}):
-            return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_unexplained(*place, cluster)
-        return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)
-    return texts.PREDECESSOR_UNREACHABLE, texts.predecessor_unreachable(*place, cluster, key.epoch)
+            return texts.PREDECESSOR_NOT_STOPPED, successor_texts.predecessor_unexplained(*place, cluster)
+        return texts.PREDECESSOR_NOT_STOPPED, successor_texts.predecessor_stopping(*place, cluster, key.epoch)
+    return texts.PREDECESSOR_UNREACHABLE, successor_texts.predecessor_unreachable(*place, cluster, key.epoch)
 
 
 # --- how far a worker's word reaches ------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ has it stopped when its object goes.
 
 from __future__ import annotations
 
+from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import successors
 from gatelift.core.state import predecessors
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 
 QUEUE_UNKNOWN = "QueueUnknown"

@@ -1,6 +1,7 @@
-"""All that the machine holds, and the few ways in which every part of it writes, sends, notes and marks.
+"""All that the machine holds, and the few ways in which every part of it sends, notes and marks.
 
-`Core` has no decisions: `machine` feeds it, `owners`, `reconcile`, `dispatch`, `mirror`, `checks` decide on it.
+`Core` has no decisions: `machine` feeds it, `owners`, `reconcile`, `dispatch`, `mirror`, `checks` decide on it. What is
+asked of the API server goes by `api_requests`; what goes from many places at once, by `forgetting`.
 """
 
 from __future__ import annotations
@@ -8,22 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from gatelift.core.api.agenda import Agenda, Key, Look
-from gatelift.core.api.commands import Command, Note, Read, StepDown
-from gatelift.core.api.inflight import InFlight, Outstanding
-from gatelift.core.api.purposes import Purpose
+from gatelift.core.api.commands import Command, Note, StepDown
+from gatelift.core.api.inflight import InFlight
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.unsent import Unsent
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, WriteIds
-from gatelift.core.records import own_conditions
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import Knowledge, key_of
+from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.records.work import Owner, Work
+from gatelift.core.state import forgetting
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_changes import ClusterChanges
 from gatelift.core.state.cluster_waiters import ClusterWaiters
@@ -44,17 +43,9 @@ from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
 from gatelift.core.state.word_writes import WordWrites
 from gatelift_kinds.registry import Registry
-from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.contained import Contained
-from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
-from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import (
-    WORKER_CLUSTER,
-    WORKLOAD,
-    ObjectKey,
-    ObjectRef,
-)
-from gatelift_wire.sessions.leases import landed_seconds
+from gatelift_kube.deciding.writes import EmitEvent, KubeObject
+from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Message
 
@@ -66,24 +57,6 @@ INFORM = Key(Look.INFORM, ObjectKey("", ""))
 """Rings when there may be a token for whoever waits to inform."""
 DOUBTS = Key(Look.DOUBTS, ObjectKey("", ""))
 """Marked when something waits for a list of Workloads, and when dispatch goes on."""
-UNSENT = Key(Look.UNSENT, ObjectKey("", ""))
-"""Rings when objects whose write found no turn are looked at, should no other write end before."""
-UNSENT_SECONDS = 1.0
-"""After so long a turn is free again, whatever became of the others: a tenth of the time that a write waits for one."""
-UNSENT_AT_ONCE = 64
-"""Objects looked at then: as many as are written at a time."""
-
-
-class Decided(NamedTuple):
-    """The object that is written, in the version that it was decided on.
-
-    `uid`: of the Workload that it is for; `word_of`: the cluster whose report it follows (`word_writes`).
-    """
-
-    ref: ObjectRef
-    version: str
-    uid: str = ""
-    word_of: str = ""
 
 
 @dataclass(slots=True)
@@ -195,7 +168,7 @@ class Core:
         return self._commands
 
     def command(self, *commands: Command) -> None:
-        """Ask for something that is no write."""
+        """Ask for something; writes and reads are noted as under way, see `api_requests`."""
         self._commands.extend(commands)
 
     def take_commands(self, begun: int) -> list[Command]:
@@ -221,105 +194,8 @@ class Core:
         self._attempts[attempt.uid] = attempt
 
     def end_attempt(self, uid: str) -> None:
-        """Take that an attempt is over; what is kept about its Workload stays, see `drop_attempt`."""
+        """Take that an attempt is over; what is kept about its Workload stays, see `forgetting`."""
         self._attempts.pop(uid, None)
-
-    # --- writes ------------------------------------------------------------------------------------------------
-
-    def patch(self, decided: Decided, step: PatchStep, purpose: Purpose, *, informs: bool = False) -> None:
-        """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
-        write_id = self.ids.take()
-        lands_until = self.now + landed_seconds() if purpose.charges else 0.0
-        self.inflight.begin(
-            write_id,
-            Outstanding(
-                ref=decided.ref,
-                purpose=purpose,
-                decided_on=decided.version,
-                uid=decided.uid,
-                lands_until=lands_until,
-                informs=informs,
-                word_of=decided.word_of,
-            ),
-        )
-        self.budget.began(informs=informs)
-        self._commands.append(
-            Patch(
-                write_id=write_id,
-                ref=decided.ref,
-                body=step.body,
-                kind=step.kind,
-                subresource=step.subresource,
-                informs=informs,
-            )
-        )
-
-    def patch_workload(self, workload: Workload, body: bytes, purpose: Purpose, *, status: bool = True) -> None:
-        """Ask for a write of a Workload that was decided on `workload`: of its whole status, or a merge patch."""
-        step = PatchStep(body=body, kind=PatchKind.REPLACE, subresource="status") if status else PatchStep(body=body)
-        meta, ref = workload.metadata, ref_of(workload)
-        version = meta.resource_version
-        if purpose.charges and meta.uid in self.attempts:
-            self.attempts[meta.uid].asks(version)
-        left_out = own_conditions.leaves_out(workload, body) if status else ""
-        if left_out:
-            self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
-        word_of = self.attempts[meta.uid].cluster if purpose is Purpose.RECLAIM else ""
-        self.patch(Decided(ref, version, meta.uid, word_of), step, purpose)
-
-    def create(self, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:
-        """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""
-        write_id = self.ids.take()
-        self.creations.begin(ref.key, owner)
-        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
-        self._commands.append(Create(write_id=write_id, ref=ref, body=body))
-
-    def delete(self, ref: ObjectRef, uid: str, purpose: Purpose) -> None:
-        """Ask for the deletion of this very object, its dependents in the background; the caller has looked."""
-        write_id = self.ids.take()
-        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
-        self._commands.append(Delete(write_id=write_id, ref=ref, uid=uid))
-
-    def delete_workload(self, workload: Workload, purpose: Purpose) -> None:
-        """Ask for the deletion of a Workload as it was seen; what changed meanwhile is looked at first."""
-        write_id = self.ids.take()
-        meta, ref = workload.metadata, ref_of(workload)
-        version = meta.resource_version
-        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=version, uid=meta.uid))
-        self._commands.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
-
-    def read(self, ref: ObjectRef, purpose: Purpose, uid: str = "") -> None:
-        """Ask for a quorum read. `uid`: of the object that is looked for, where that is not the one known there."""
-        read_id, known = self.ids.take(), self.known(ref)
-        uid = uid or (known.metadata.uid if known is not None else "")
-        self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
-        self._commands.append(Read(read_id=read_id, ref=ref))
-
-    def blocked(self, ref: ObjectRef, key: Key, now: float, *, uid: str = "") -> bool:
-        """Say whether nothing may be decided on the object now; sees to it that `key` is looked at again.
-
-        A request that is out comes back as an event and marks the key; trouble has a time; doubt asks for a read.
-        """
-        if self.inflight.busy(ref):
-            return True
-        if ref not in self.inflight.trouble:
-            return False
-        wait, read, until = self.inflight.hindrance(ref, now)
-        if not wait:
-            return False
-        if read:
-            self.read(ref, Purpose.READ_AFTER_DOUBT, uid)
-        else:
-            self.agenda.wake(key, until)
-        return True
-
-    def stand_in_line(self, ref: ObjectRef, now: float) -> None:
-        """Look at an object again when there is a turn for its write: no pause, since nothing is wrong with it.
-
-        What is written then is what is due then. There is at most one entry for each object.
-        """
-        self.unsent.stand(ref)
-        self.agenda.wake(UNSENT, now + UNSENT_SECONDS)
 
     # --- people -------------------------------------------------------------------------------------------------
 
@@ -379,45 +255,6 @@ class Core:
         self.doubts.doubt(cluster, key, namespace, over=over)
         self.agenda.mark(DOUBTS)
 
-    def tidy(self, cluster: str) -> None:
-        """Keep nothing of a cluster that has nothing of ours and that nobody expects any more.
-
-        Who takes a cluster of that name in again starts with a resync, so nothing of this would be right then.
-        """
-        if self.placements.tidy(cluster) or self.links.state(cluster) is not None:
-            return
-        self.sessions.forget(cluster)
-        self.doubts.forget(cluster)
-        self.open_offers.session_ended(cluster)
-        self.failures.forget_cluster(cluster)
-        self.cluster_changes.forget(cluster)
-        self.words.forget(cluster)
-
-    def forget_trouble(self, ref: ObjectRef) -> None:
-        """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""
-        if self.known(ref) is not None or self.inflight.busy(ref):
-            return
-        made, sought = self.creations.owner_of(ref.key) is not None, bool(self.sought.of(ref))
-        if not made and not sought and ref not in self.out_of_sight.left:
-            self.inflight.forget(ref)
-            self.resting.forget(ref)
-
-    def drop_attempt(self, uid: str) -> None:
-        """Forget an attempt whose Workload is gone, and all that was kept about it."""
-        attempt = self._attempts.pop(uid, None)
-        if attempt is not None:
-            self.agenda.forget(attempt.look)
-            self.budget.leave(attempt.look)
-            for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
-                self.placements.forget(cluster, uid)
-        self.cluster_waiters.forget(uid)
-        self.not_ready.forget(uid)
-        self.waiting_reasons.forget(uid)
-        self.failures.gone(uid)
-        self.predecessors.wait_no_more(uid)
-        self.caution.tampered.forget(uid)
-        self.ledger.forget(uid)
-
     # --- marks --------------------------------------------------------------------------------------------------
 
     def mark_workload(self, key: ObjectKey) -> None:
@@ -447,7 +284,7 @@ class Core:
             self.mark_owner(waiting)
         elif not self.inflight.busy(ObjectRef(WORKLOAD, key)):
             self.creations.done(key)
-            self.forget_trouble(ObjectRef(WORKLOAD, key))
+            forgetting.forget_trouble(self, ObjectRef(WORKLOAD, key))
 
     def known(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known of an object of a kind that the machine writes."""
@@ -478,8 +315,3 @@ class Core:
     def mark_attempt(self, attempt: Attempt) -> None:
         """Look at an attempt's Workload soon."""
         self.agenda.mark(attempt.look)
-
-
-def ref_of(workload: Workload) -> ObjectRef:
-    """Return where a Workload lives."""
-    return ObjectRef(WORKLOAD, key_of(workload.metadata))

@@ -18,6 +18,7 @@ from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests, forgetting
 from gatelift_kube.values.resources import ObjectRef
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:
         return
     if core.knowledge.saw_go(uid):
         del left[ref]
-        core.forget_trouble(ref)
-    elif not core.blocked(ref, look, now, uid=uid):
-        core.read(ref, Purpose.READ_AS_IT_LEFT, uid)
+        forgetting.forget_trouble(core, ref)
+    elif not api_requests.blocked(core, ref, look, now, uid=uid):
+        api_requests.read(core, ref, Purpose.READ_AS_IT_LEFT, uid)
 
 
 def keep(core: Core, owner: Owner) -> None:

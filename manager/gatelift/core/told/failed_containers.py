@@ -7,7 +7,8 @@ tells it once Finished is written.
 from __future__ import annotations
 
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import ending
 from gatelift_wire.values.messages import FailedContainer, Finished

@@ -14,9 +14,9 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
-from gatelift.core.state import word_writes
+from gatelift.core.state import api_requests, word_writes
+from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Decided
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.values.unreadable import UNREADABLE
@@ -134,7 +134,7 @@ def show(case: Case, owner: Owner) -> None:
     attempt.mirrors(meta.name, now)
     step = PatchStep(body=placed_on.noted(body, meta, attempt.cluster), subresource="status")
     decided = Decided(owner.ref, meta.resource_version, word_of=attempt.cluster)
-    core.patch(decided, step, Purpose.MIRROR)
+    api_requests.patch(core, decided, step, Purpose.MIRROR)
 
 
 def show_unreachable(case: Case, owner: Owner) -> None:
@@ -146,7 +146,7 @@ def show_unreachable(case: Case, owner: Owner) -> None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(look, now):
         step = PatchStep(body=body, subresource="status")
-        core.patch(Decided(owner.ref, obj.metadata.resource_version), step, Purpose.MIRROR, informs=True)
+        api_requests.patch(core, Decided(owner.ref, obj.metadata.resource_version), step, Purpose.MIRROR, informs=True)
 
 
 def over(status: bytes) -> bool:

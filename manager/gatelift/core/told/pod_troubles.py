@@ -12,12 +12,14 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared.pod_trouble import (
     CONDITION,
     GATED,
@@ -89,7 +91,7 @@ def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
     """
     if outcome.how is not Wire.REFUSED or outcome.reason not in _FOR_PEOPLE:
         return ()
-    return (record.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
+    return (status_writes.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
 
 
 def show(case: Case) -> None:
@@ -126,9 +128,11 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
         attempt.trouble_shown()
         conditions = without(known.status.conditions, CONDITION)
         if wanted is not None:
-            new = record.condition(known, CONDITION, *wanted)
+            new = status_writes.condition(known, CONDITION, *wanted)
             conditions = put(known.status.conditions, new, core.wall.text(now))
-        core.patch_workload(known, record.status_write(known, conditions=conditions), Purpose.POD_TROUBLE)
+        api_requests.patch_workload(
+            core, known, status_writes.status_write(known, conditions=conditions), Purpose.POD_TROUBLE
+        )
 
 
 def show_on_owner(case: Case, owner: Owner) -> None:
@@ -141,4 +145,4 @@ def show_on_owner(case: Case, owner: Owner) -> None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
         decided = Decided(owner.ref, owner.object.metadata.resource_version)
-        core.patch(decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)
+        api_requests.patch(core, decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)

@@ -15,8 +15,10 @@ from gatelift.core.records.attempt_states import Wire
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests
+from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
 from gatelift_kinds.shared.values import ObjectEnd, PatchStep
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
@@ -117,4 +119,4 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
 def _write(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, uid: str) -> None:
     if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, core.now):
         return
-    core.patch(Decided(owner.ref, owner.object.metadata.resource_version, uid), step, purpose)
+    api_requests.patch(core, Decided(owner.ref, owner.object.metadata.resource_version, uid), step, purpose)

@@ -14,11 +14,12 @@ from gatelift.core import texts
 from gatelift.core.api.commands import Happened, Span, Transition
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import record
+from gatelift.core.records import release_writes
 from gatelift.core.records.attempt_states import Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.state.core import Core, ref_of
-from gatelift.core.told import failed_containers
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.state.core import Core
+from gatelift.core.told import event_texts, failed_containers
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED
 from gatelift_kube.objects.conditions import TRUE, find
@@ -30,8 +31,8 @@ WINNER = frozenset({Purpose.WINNER, Purpose.ADMIT})
 EVICTS = frozenset({Purpose.EVICT, Purpose.EVICT_AND_RELEASE})
 RELEASES = frozenset({Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
 _OF_WORKLOADS = {
-    Purpose.CREATE_WORKLOAD: (texts.CREATED_WORKLOAD, texts.created_workload),
-    Purpose.DELETE_WORKLOAD: (texts.DELETED_WORKLOAD, texts.deleted_workload),
+    Purpose.CREATE_WORKLOAD: (event_texts.CREATED_WORKLOAD, event_texts.created_workload),
+    Purpose.DELETE_WORKLOAD: (event_texts.DELETED_WORKLOAD, event_texts.deleted_workload),
 }
 
 
@@ -66,7 +67,7 @@ def written(core: Core, outstanding: Outstanding) -> None:
 def _suspended(core: Core, outstanding: Outstanding) -> None:
     owner = core.knowledge.owners.get(outstanding.ref)
     if owner is not None:
-        core.event(owner.ref, owner.object.metadata.uid, texts.STOPPED, texts.NOT_ADMITTED)
+        core.event(owner.ref, owner.object.metadata.uid, event_texts.STOPPED, event_texts.NOT_ADMITTED)
         core.note(f"running {owner.kind.name} {owner.ref.key} is not admitted by a cluster queue: suspended")
 
 
@@ -83,10 +84,10 @@ def _admitted(core: Core, known: Workload, attempt: Attempt) -> None:
     attempt.admitted(core.now)
     waited = max(0.0, core.now - attempt.reserved_at)
     queued = attempt.reserve.wait_seconds if attempt.reserve is not None else 0.0
-    _workload(core, known, texts.ADMITTED, texts.admitted_event(queue_of(core, known, attempt), waited))
+    _workload(core, known, texts.ADMITTED, event_texts.admitted_event(queue_of(core, known, attempt), waited))
     if known.status.cluster_name:
-        _workload(core, known, texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
-        _owner(core, known, texts.DISPATCHED, texts.dispatched(known.status.cluster_name))
+        _workload(core, known, event_texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
+        _owner(core, known, event_texts.DISPATCHED, event_texts.dispatched(known.status.cluster_name))
     _note(core, known, attempt, Happened.ADMITTED, _Story("admitted", {Span.QUEUED: queued, Span.CHECKS: waited}))
 
 
@@ -94,9 +95,9 @@ def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:
     said = find(known.status.conditions, texts.EVICTED)
     if said is None:
         return
-    _workload(core, known, texts.EVICTED_DUE_TO + said.reason, said.message)
+    _workload(core, known, event_texts.EVICTED_DUE_TO + said.reason, said.message)
     if attempt.outcome is not None and attempt.outcome.how in BY_CLUSTER:
-        _owner(core, known, texts.STOPPED, said.message)
+        _owner(core, known, event_texts.STOPPED, said.message)
     elif attempt.outcome is not None and attempt.outcome.how is Wire.REFUSED:
         _owner(core, known, START_REFUSED, attempt.outcome.message, warning=True)
     ready = find(known.status.conditions, texts.PODS_READY)
@@ -104,7 +105,7 @@ def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:
     if ready is not None and ready.status == TRUE:
         seconds[Span.READY] = _since(core, ready.last_transition_time)
     stats = known.status.scheduling_stats
-    reason, cause = record.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
+    reason, cause = release_writes.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
     count = sum(one.count for one in (stats.evictions if stats else ()) if one.reason == reason)
     why = _Why(reason, cause, is_first=count == 1)
     _note(core, known, attempt, Happened.EVICTED, _Story(f"evicted: {said.message}", seconds, why))
@@ -132,7 +133,7 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     """Tell victim and preemptor of a preemption that was decided."""
     core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.event)
     preemptor = ObjectRef(WORKLOAD, decision.preemptor)
-    core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
+    core.event(preemptor, decision.preemptor_uid, event_texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
     victim = core.knowledge.workloads.get(decision.key)
     if victim is not None:
         _owner(core, victim, texts.PREEMPTED, decision.event)
@@ -154,7 +155,7 @@ def unreachable(core: Core, attempt: Attempt, text: str) -> None:
     """Tell at the Workload and the user's object that nobody hears of the cluster where it is placed."""
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
-        _both(core, known, texts.CLUSTER_UNREACHABLE, text)
+        _both(core, known, event_texts.CLUSTER_UNREACHABLE, text)
         core.mark_work(core.knowledge.work_of(known))  # whose object shows it
 
 
@@ -183,7 +184,7 @@ def stopped(core: Core, attempt: Attempt, ending: Ending) -> None:
     known = core.knowledge.workloads.get(attempt.workload)
     if known is None or not (ending.evict or ending.reason == texts.WORKLOAD_DELETED):
         return
-    _owner(core, known, texts.STOPPED, ending.message if ending.evict else texts.WORKLOAD_IS_DELETED)
+    _owner(core, known, event_texts.STOPPED, ending.message if ending.evict else event_texts.WORKLOAD_IS_DELETED)
 
 
 def _released(core: Core, known: Workload, attempt: Attempt) -> None:
@@ -195,9 +196,9 @@ def _released(core: Core, known: Workload, attempt: Attempt) -> None:
 
 
 def _finished(core: Core, known: Workload, attempt: Attempt) -> None:
-    text = texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
-    if not _owner(core, known, texts.FINISHED_WORKLOAD, text):
-        _workload(core, known, texts.FINISHED_WORKLOAD, text)
+    text = event_texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
+    if not _owner(core, known, event_texts.FINISHED_WORKLOAD, text):
+        _workload(core, known, event_texts.FINISHED_WORKLOAD, text)
     failed_containers.tell(core, known, attempt)
     said, admitted = (find(known.status.conditions, type_) for type_ in (texts.FINISHED, texts.ADMITTED))
     ran = _since(core, admitted.last_transition_time if admitted is not None else None)
@@ -291,6 +292,6 @@ def lifted(core: Core, attempt: Attempt, now: float) -> None:
     if known is None:
         return
     if attempt.cluster == LOCAL_CLUSTER:
-        _owner(core, known, texts.STARTED, texts.started(queue_of(core, known, attempt)))
+        _owner(core, known, texts.STARTED, event_texts.started(queue_of(core, known, attempt)))
     seconds = {Span.LIFT: max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
     _note(core, known, attempt, Happened.LIFTED, _Story("let go", seconds))

@@ -10,7 +10,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import dispatch, verdicts
-from gatelift.core.records import record
+from gatelift.core.records import admission_writes
 from gatelift.core.records.attempt_states import Internal
 from gatelift.core.rules import (
     deactivation,
@@ -19,6 +19,7 @@ from gatelift.core.rules import (
     outgrown,
     targets,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.works import requeueing
 from gatelift_admission.values.model import Reserve
@@ -80,8 +81,8 @@ def _show_reservation(case: Case, *, at: float) -> None:
     if case.now < at:
         core.agenda.wake(attempt.look, at)
         return
-    body = record.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
-    core.patch_workload(case.known, body, Purpose.RESERVE)
+    body = admission_writes.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
+    api_requests.patch_workload(core, case.known, body, Purpose.RESERVE)
 
 
 def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
@@ -97,5 +98,5 @@ def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)
         return
-    body = record.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
-    core.patch_workload(case.known, body, Purpose.ADMIT)
+    body = admission_writes.admission_write(case.known, reserve, attempt.epoch, core.wall.text(now))
+    api_requests.patch_workload(core, case.known, body, Purpose.ADMIT)

@@ -12,7 +12,7 @@ from gatelift.core.conclusions import strays
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.rules import containment, seeking
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state import out_of_sight
+from gatelift.core.state import api_requests, out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift.core.told import telling
 from gatelift.core.works import intake, taking, write_failures
@@ -29,7 +29,7 @@ def written(core: Core, event: WriteDone | WriteFailed, now: float) -> None:
         return
     core.budget.ended(informs=outstanding.informs)
     if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
-        core.stand_in_line(outstanding.ref, now)
+        api_requests.stand_in_line(core, outstanding.ref, now)
         return
     for ref in core.unsent.next():
         taking.look_at(core, ref, now)
@@ -76,7 +76,7 @@ def read(core: Core, event: ReadDone | ReadFailed, now: float) -> None:
         return
     ref = outstanding.ref
     if isinstance(event, ReadFailed) and not event.asked:
-        core.stand_in_line(ref, now)
+        api_requests.stand_in_line(core, ref, now)
         return
     if isinstance(event, ReadFailed):
         pause = core.inflight.failed(ref, now, read=True) - now
@@ -104,7 +104,8 @@ def _was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> N
     known = core.known(ref)
     core.inflight.was_read(ref, found.metadata.resource_version if found is not None else "", now)
     if found is not None and found.metadata.uid == asked.gone and not core.knowledge.saw_go(asked.gone):
-        core.read(ref, asked.purpose, asked.uid)  # a watch lost it since the question: neither is the younger word
+        # A watch lost it since the question: neither is the younger word.
+        api_requests.read(core, ref, asked.purpose, asked.uid)
         return
     seeking.found_out(core, ref)
     if found is not None:

@@ -11,11 +11,11 @@ from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, waking
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
-from gatelift.core.state import out_of_sight, predecessors, showing
-from gatelift.core.state.core import Core, ref_of
+from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
+from gatelift.core.state.core import Core
 from gatelift.core.works import owners
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
@@ -238,7 +238,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     work = core.knowledge.work_of(known)
     _still_placed(core, key, known)
     core.ledger.engine.workload_removed(uid)
-    core.drop_attempt(uid)
+    forgetting.drop_attempt(core, uid)
     core.caution.can_read(uid)
     raising.raised(core, key)
     reports.forget_ahead(core, uid)

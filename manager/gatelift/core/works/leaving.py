@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import endings, placing, verdicts
-from gatelift.core.records import record
+from gatelift.core.records import release_writes
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.rules import (
     ends,
@@ -17,6 +17,7 @@ from gatelift.core.rules import (
     outgrown,
     readiness,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, owners
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -74,7 +75,9 @@ def evict(case: Case) -> None:
         endings.end_before_placement(case)
         return
     if ending.evict and not rec.evicted and not kept_record.is_refused(core, rec, now):
-        core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), Purpose.EVICT)
+        api_requests.patch_workload(
+            core, known, release_writes.eviction_write(known, ending, core.wall.text(now)), Purpose.EVICT
+        )
         return
     placing.stop(core, attempt, ending, now)
 

@@ -20,9 +20,10 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import NOBODYS, Owner
 from gatelift.core.rules import ends, outgrown, priorities
-from gatelift.core.state import out_of_sight
+from gatelift.core.state import api_requests, out_of_sight
+from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
-from gatelift.core.state.core import Core, Decided
+from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift.core.works import choosing
 from gatelift_kinds.kind import Kind
@@ -57,7 +58,7 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None:
         out_of_sight.look_up(core, ref, Key(Look.OWNER, ref.key, ref.resource), now)
         return
-    if core.blocked(ref, owner.look, now):
+    if api_requests.blocked(core, ref, owner.look, now):
         return
     work = core.knowledge.works.of_object(owner.object.metadata.uid) or NOBODYS
     chosen = choosing.chosen(core, work)
@@ -87,8 +88,8 @@ def _delete_surplus(case: ObjectCase, surplus: tuple[Workload, ...]) -> None:
 
 def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
     deleting = workload.metadata.deletion_timestamp is not None
-    if not deleting and not core.blocked(ObjectRef(WORKLOAD, key_of(workload.metadata)), look, now):
-        core.delete_workload(workload, Purpose.DELETE_WORKLOAD)
+    if not deleting and not api_requests.blocked(core, ObjectRef(WORKLOAD, key_of(workload.metadata)), look, now):
+        api_requests.delete_workload(core, workload, Purpose.DELETE_WORKLOAD)
 
 
 def _deleting(case: ObjectCase) -> None:
@@ -180,7 +181,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         return
     key = owner.workload
     ref = ObjectRef(WORKLOAD, key)
-    if core.blocked(ref, owner.look, now):
+    if api_requests.blocked(core, ref, owner.look, now):
         core.creations.begin(key, owner.ref)  # perhaps a write to one before it, which is gone: its answer looks here
         return
     if key in core.knowledge.workloads:
@@ -195,7 +196,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     except KindError as error:
         core.event(owner.ref, obj.metadata.uid, "ErrWorkloadCompose", str(error), warning=True)
         return
-    core.create(ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
+    api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
 
 def _tell_out_of_queue(core: Core, owner: Owner) -> None:
@@ -292,7 +293,7 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
         return
     ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
-    if core.blocked(ref, owner.look, case.now):
+    if api_requests.blocked(core, ref, owner.look, case.now):
         return
     priority = priorities.resolve(core, owner)
     if priority is None:  # it waits for that class as what it was, and asks for all that its object does
@@ -301,8 +302,8 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     spec = {**_NOTHING_ASKED, **document["spec"]}
     spec.pop("active", None)
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
-    core.patch_workload(
-        workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
+    api_requests.patch_workload(
+        core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
     )
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
@@ -369,4 +370,4 @@ def _take(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, *, placed
     meta = owner.object.metadata
     if placed is not None and step.kind is PatchKind.MERGE:
         step = replace(step, body=placed_on.noted(step.body, meta, placed))
-    core.patch(Decided(owner.ref, meta.resource_version), step, purpose)
+    api_requests.patch(core, Decided(owner.ref, meta.resource_version), step, purpose)

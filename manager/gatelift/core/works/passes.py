@@ -11,12 +11,13 @@ from collections.abc import Callable
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Note
 from gatelift.core.api.events import BreakOff
-from gatelift.core.conclusions import recovery, strays
+from gatelift.core.conclusions import recovery_findings, strays
 from gatelift.core.dispatching import obeying, placing, waking
 from gatelift.core.rules import checks, containment, in_use
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import word_writes
-from gatelift.core.state.core import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
+from gatelift.core.state.api_requests import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS
+from gatelift.core.state.core import Core
 from gatelift.core.works import answers, owners, reconcile, taking
 from gatelift_kube.deciding.writes import (
     Create,
@@ -38,7 +39,7 @@ NOT_ENDED = "the look that asked for it came to no end"
 
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
-    recovery.look(core, key.name, now)
+    recovery_findings.look(core, key.name, now)
     if core.contained.resting:
         core.placements.note(key.name)  # it is counted again, should that have failed
     checks.mark_checks(core)

@@ -6,8 +6,8 @@ Neighbours: `reconcile` calls, `reclaimed` says how many are over.
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import reclaimed, record
-from gatelift.core.state import word_writes
+from gatelift.core.records import reclaimed, status_writes
+from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.case import Case
 
 RECLAIM_SECONDS = 1.0
@@ -32,4 +32,4 @@ def reclaim(case: Case) -> None:
         case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, now
     ) and word_writes.may_write(core, attempt.cluster, attempt.look, now):
         attempt.gives_back(reclaimed.over(known, attempt), now)
-        core.patch_workload(known, record.reclaim_write(known, due), Purpose.RECLAIM)
+        api_requests.patch_workload(core, known, status_writes.reclaim_write(known, due), Purpose.RECLAIM)

@@ -21,6 +21,7 @@ from gatelift.core.rules import (
     retention,
     seeking,
 )
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_troubles
@@ -34,7 +35,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if known is None:
         return
     rec = core.knowledge.readings[key][1]
-    if core.blocked(rec.ref, Key(Look.WORKLOAD, key), now):
+    if api_requests.blocked(core, rec.ref, Key(Look.WORKLOAD, key), now):
         return
     if higher_terms.hold(core, rec, now):  # R3
         return

@@ -7,9 +7,10 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
-from gatelift.core.records import record
+from gatelift.core.records import metadata_patches, status_writes
 from gatelift.core.records.record import Record
 from gatelift.core.rules import kept_out, successors
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.conditions import FALSE, find, truncated
@@ -22,9 +23,10 @@ def pending(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
         attempt.raises_epoch()
-        core.patch_workload(
+        api_requests.patch_workload(
+            core,
             known,
-            record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1),
+            metadata_patches.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1),
             Purpose.RAISE_EPOCH,
             status=False,
         )
@@ -48,8 +50,8 @@ def pending(case: Case) -> None:
     elif not core.resting.rests(rec.ref, Purpose.WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
         core.waiting_reasons.written(rec.uid, now)
         requests = core.ledger.engine.requests(rec.uid)
-        body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
-        core.patch_workload(known, body, Purpose.WHY_WAITING)
+        body = status_writes.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
+        api_requests.patch_workload(core, known, body, Purpose.WHY_WAITING)
 
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
@@ -80,7 +82,9 @@ def _come_back(core: Core, known: Workload, now: float) -> bool:
     found = _what_ended(core, known, requeued.reason, now)
     if found is None:
         return False
-    core.patch_workload(known, record.requeued_write(known, *found, core.wall.text(now)), Purpose.REQUEUE)
+    api_requests.patch_workload(
+        core, known, status_writes.requeued_write(known, *found, core.wall.text(now)), Purpose.REQUEUE
+    )
     return True
 
 

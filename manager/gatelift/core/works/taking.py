@@ -13,6 +13,7 @@ from gatelift.core.api.events import Event
 from gatelift.core.conclusions import recovery
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
+from gatelift.core.state import forgetting
 from gatelift.core.state.core import Core
 from gatelift.core.state.untaken import Version, ref_of
 from gatelift.core.works import intake, looking
@@ -46,7 +47,7 @@ def look_at(core: Core, ref: ObjectRef, now: float) -> None:
     """Look soon at what an answer was about; what raises is done again after its rest (`take_again`)."""
     with Boundary(containment.pass_failed, core, Key(Look.UNTAKEN, ref.key, ref.resource), now=now):
         looking.look_at(core, ref)
-        core.forget_trouble(ref)
+        forgetting.forget_trouble(core, ref)
 
 
 def answered(core: Core, version: Version, now: float) -> bool:

@@ -1,0 +1,49 @@
+"""Reasons and messages of the events on users' objects and their Workloads, spelt as Kueue spells them. Pure.
+
+Neighbour: `telling` (decides which). Conditions, and reasons that stand in both, are in `texts`.
+"""
+
+from __future__ import annotations
+
+PREEMPTED_WORKLOAD = "PreemptedWorkload"
+CREATED_WORKLOAD = "CreatedWorkload"
+DELETED_WORKLOAD = "DeletedWorkload"
+STOPPED = "Stopped"
+FINISHED_WORKLOAD = "FinishedWorkload"
+EVICTED_DUE_TO = "EvictedDueTo"
+MULTIKUEUE = "MultiKueue"
+DISPATCHED = "Dispatched"
+CLUSTER_UNREACHABLE = "ClusterUnreachable"
+
+WORKLOAD_IS_DELETED = "Workload is deleted"
+NOT_ADMITTED = "Not admitted by cluster queue"
+
+
+def dispatched(cluster: str) -> str:
+    """Return the message of the event on a user's object that says where it runs."""
+    return f'Dispatched to cluster "{cluster}"'
+
+
+def admitted_event(cluster_queue: str, waited: float) -> str:
+    """Return the message of the event Admitted; `waited` seconds since the reservation."""
+    return f"Admitted by ClusterQueue {cluster_queue}, wait time since reservation was {waited:.0f}s"
+
+
+def created_workload(key: str) -> str:
+    """Return the message of the event CreatedWorkload."""
+    return f"Created Workload: {key}"
+
+
+def deleted_workload(key: str) -> str:
+    """Return the message of the event DeletedWorkload."""
+    return f"Deleted not matching Workload: {key}"
+
+
+def started(cluster_queue: str) -> str:
+    """Return the message of the event Started."""
+    return f"Admitted by clusterQueue {cluster_queue}"
+
+
+def finished_workload(key: str) -> str:
+    """Return the message of the event FinishedWorkload."""
+    return f"Workload '{key}' is declared finished"
