@@ -44,12 +44,17 @@ class Place:
 
     async def stops(self, pod: Any) -> None:
         """Bind a pod, and delete it with a grace that nobody waits for."""
+        path = await self.is_bound(pod)
+        (await self.api.delete(path)).ok()
+
+    async def is_bound(self, pod: Any) -> str:
+        """Bind a pod to a node without a kubelet: deleted, it stops for ever. Return its path."""
         path, node = f"{self.pods}/{pod['metadata']['name']}", f"node-of-{pod['metadata']['name']}"
         closed = {"metadata": {"name": node}, "spec": {"unschedulable": True}}
         (await self.api.post("/api/v1/nodes", closed)).ok()
         target = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": node}}
         (await self.api.post(f"{path}/binding", target)).ok()
-        (await self.api.delete(path)).ok()
+        return path
 
     async def status(self, met: Any) -> Any:
         """Wait for a status of Job `a`."""
@@ -322,6 +327,32 @@ async def test_a_job_that_has_failed_counts_pods_that_stop_and_says_so_when_they
     assert not is_true(status, "Failed")
     await place.ends(pod, "Failed")
     await place.status(lambda s: is_true(s, "Failed") and not s.get("terminating"))
+
+
+async def test_hd_298_a_job_that_announces_its_end_says_no_suspension_and_needs_a_start_time(
+    api: Api,
+) -> None:
+    place = await Place.make(api)
+    await api.post(place.jobs, job("a", backoffLimit=0, parallelism=2, completions=2))
+    first, second = await place.has_pods(2)
+    await place.is_bound(second)
+    await place.status(lambda s: s.get("active") == 2)
+    await place.ends(first, "Failed")
+    await place.status(lambda s: is_true(s, "FailureTarget") and s.get("terminating") == 1)
+    (await api.patch(f"{place.jobs}/a", {"spec": {"suspend": True}})).ok()
+    (await api.patch(f"{place.jobs}/a/status", {"status": {"startTime": None}})).ok()
+    found = (await api.get(f"{place.jobs}/a")).ok()
+    assert "startTime" not in found["status"]
+    failed = {"type": "Failed", "status": "True", "lastTransitionTime": found["metadata"]["creationTimestamp"]}
+    ended = {"terminating": None, "conditions": [*found["status"]["conditions"], failed]}
+    refused = await api.patch(f"{place.jobs}/a/status", {"status": ended})
+    assert refused.code == 422
+    assert "startTime is required for finished job" in refused.message
+    start = found["metadata"]["creationTimestamp"]
+    (await api.patch(f"{place.jobs}/a/status", {"status": {"startTime": start}})).ok()
+    await place.ends(second, "Failed")
+    status = await place.status(lambda s: is_true(s, "Failed"))
+    assert not is_true(status, "Suspended")
 
 
 async def test_a_pod_that_stops_and_never_had_a_node_has_failed(api: Api) -> None:

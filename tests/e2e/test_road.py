@@ -145,6 +145,33 @@ async def test_a_user_deletes_a_running_job_and_the_worker_lets_its_pods_end_in_
     await world.remove(JOB, name)
 
 
+@pytest.mark.parametrize(("queue", "how"), [("multi", "deleted"), ("at-home", "deactivated")])
+async def test_hd_298_a_job_that_is_stopped_while_it_announces_its_end_leaves_nothing_behind(
+    world: World, queue: str, how: str
+) -> None:
+    """The real Job controller ends it, which the real API server refuses of a Job without a start time."""
+    name = world.name(f"ends-{how}")
+    job = world.job(name, pods=2, queue=queue, does=Behaviour(stop_seconds=8.0))
+    job["spec"]["activeDeadlineSeconds"] = 3
+    job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 20
+    await world.create(job)
+
+    async def announced() -> bool:
+        for cluster in ("mgmt", *WORKERS):
+            found = await world.get(cluster, JOB, name)
+            if any(each["type"] == "FailureTarget" for each in (found or {}).get("status", {}).get("conditions", [])):
+                return True
+        return False
+
+    await world.until(announced, f"Job {name} announces its end")
+    if how == "deactivated":
+        workload = await world.workload_of(name, "Job")
+        assert workload is not None
+        await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+        await world.condition(name, "QuotaReserved", kind="Job", status="False")
+    await world.remove(JOB, name)
+
+
 async def test_an_evicted_pod_is_dispatched_again_with_a_higher_epoch(world: World) -> None:
     name = world.name("evicted")
     await world.create(world.pod(name, does=FOR_EVER))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.values.resources import JOB, NODE, POD
+from gatelift_kinds.job.status import STOP_ASKED
+from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import LOST, STOP_SECONDS
 from support.manager.builders import a_job
-from support.sim.cluster import TEAM
+from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
 
 QUEUES = {"travels": "a worker", "stays": "local"}
@@ -96,3 +97,57 @@ def test_a_job_that_is_complete_ends_as_soon_as_its_pods_have(queue: str) -> Non
     history.until_runs("one", "Job")
     history.until("it is finished", lambda: history.shows("one", "Finished", "Job"), 40.0)
     assert history.leader.charges(queue) == 0
+
+
+def announced(history: History, cluster: str) -> bool:
+    """Say whether the Job that runs there has announced its end and has none yet."""
+    found = history.cluster(cluster).all(JOB)
+    said = {each["type"] for job in found for each in job.get("status", {}).get("conditions", [])}
+    return bool(said & {"FailureTarget", "SuccessCriteriaMet"}) and not said & {"Failed", "Complete"}
+
+
+@pytest.mark.parametrize("how", ["deleted", "deactivated"])
+@pytest.mark.parametrize("late", [0.0, 5.0])
+@pytest.mark.parametrize("queue", QUEUES, ids=QUEUES.values())
+def test_hd_298_a_job_that_is_stopped_while_it_announces_its_end_ends_and_gives_its_quota_back(
+    queue: str, late: float, how: str
+) -> None:
+    history = History(shown=False)
+    failing_job(history, queue, stops_in=25.0, deadline=10)
+    cluster = history.until_runs("one", "Job")
+    history.until("it announces its end", lambda: announced(history, cluster))
+    history.passes(late)
+    assert announced(history, cluster)
+    if how == "deleted":
+        history.delete("home", JOB, "one")
+    else:
+        waits = history.workload("one", "Job")
+        assert waits is not None
+        history.edit("home", WORKLOAD, waits["metadata"]["name"], {"spec": {"active": False}})
+    history.until("its quota is free", lambda: not history.leader.charges(queue), 120.0)
+    assert history.containers("one", "Job") == 0
+    history.pod("next", queue=queue, cpu="2")
+    history.until_runs("next")
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=QUEUES.values())
+def test_hd_298_a_job_that_announces_its_end_after_its_start_time_was_cleared_gets_one_again(queue: str) -> None:
+    """A pod of it fails while it stops, and no more may; or an earlier agent had stopped it too late."""
+    history = History(shown=False)
+    failing_job(history, queue, stops_in=25.0, deadline=10_000)
+    cluster = history.until_runs("one", "Job")
+    waits = history.workload("one", "Job")
+    assert waits is not None
+    history.edit("home", WORKLOAD, waits["metadata"]["name"], {"spec": {"active": False}})
+
+    def conditions() -> list[Doc]:
+        (job,) = history.cluster(cluster).all(JOB)
+        status = job.get("status", {})
+        return [] if "startTime" in status else status.get("conditions", [])
+
+    history.until("its stop is asked for", lambda: any(each["type"] == STOP_ASKED for each in conditions()))
+    failed = {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too many"}
+    kept = [each for each in conditions() if each["type"] != "Suspended"]
+    history.edit(cluster, JOB, "one", {"status": {"conditions": [*kept, failed]}}, "status")
+    history.until("its quota is free", lambda: not history.leader.charges(queue), 120.0)
+    assert history.containers("one", "Job") == 0

@@ -228,6 +228,31 @@ def test_a_job_that_ran_is_stopped_when_its_controller_has_said_so_anew() -> Non
     assert KIND.stopped(job(asked), (), KEY)
 
 
+@pytest.mark.parametrize("said", ["FailureTarget", "SuccessCriteriaMet"])
+@pytest.mark.parametrize("at_home", [False, True])
+def test_hd_298_a_job_that_has_announced_its_end_is_suspended_and_keeps_its_start_time(
+    said: str, *, at_home: bool
+) -> None:
+    ends = run_at_home(a_job()) if at_home else of_worker()
+    ends["spec"]["suspend"] = False
+    ends["metadata"]["generation"] = 2
+    ends["status"] = {"conditions": [condition(said)], "startTime": WALL, "terminating": 1}
+
+    def next_step(document: Json) -> object:
+        return (
+            KIND.local_stop_step(job(document), raw(document), KEY) if at_home else KIND.stop_step(job(document), KEY)
+        )
+
+    first = next_step(ends)
+    assert isinstance(first, PatchStep)
+    suspended = merged(ends, first.body)
+    assert suspended["spec"]["suspend"]
+    assert next_step(suspended) is None
+    assert not KIND.stopped(job(suspended), (), KEY)
+    suspended["status"] = {"conditions": [condition(said), condition("Failed")], "startTime": WALL}
+    assert KIND.stopped(job(suspended), (), KEY)
+
+
 def test_hd_70_a_job_that_is_let_go_again_after_it_was_stopped_is_stopped_with_a_handshake_anew() -> None:
     again = of_worker()
     again["spec"]["suspend"] = False

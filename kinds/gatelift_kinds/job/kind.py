@@ -306,15 +306,18 @@ class JobKind(Kind[Job]):
     def stop_step(self, obj: Job, key: PlacementKey) -> Step | None:
         """Return the patch that suspends and marks, then the one of the handshake.
 
-        What was let go again since the handshake has it anew: its controller's word may be from before.
+        What was let go again since the handshake has it anew: its controller's word may be from before. Who has
+        announced its end makes no pods and answers nothing: it ends once they have, for which it needs a start time.
         """
         if self.outcome(obj) is not None:
             return None
+        if job_status.lacks_start(obj):
+            return PatchStep(body=job_status.start_body(obj), subresource="status")
         if not self.suspended(obj) and job_status.stop_asked(obj, key):
             return PatchStep(body=job_status.stop_not_asked_body(obj), subresource="status")
         if not self.suspended(obj) or not stop_marked(obj.metadata, key):
             return PatchStep(body=job_status.suspend_body(obj, key))
-        if self._asks_acknowledgement(obj, key):
+        if self._asks_acknowledgement(obj, key) and not job_status.announces_end(obj):
             return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
         return None
 
@@ -330,6 +333,8 @@ class JobKind(Kind[Job]):
             return None  # its controller answers no handshake any more, and nobody starts it again
         if step is not None or self.outcome(obj) is not None or not template_before.changed(obj):
             return step
+        if job_status.announces_end(obj):
+            return None  # it is not let go again, and its end is not to be kept from it
         if obj.status.start_time is not None:
             return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
         if not job_status.stop_acknowledged(obj, key):

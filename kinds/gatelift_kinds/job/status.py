@@ -10,6 +10,7 @@ from gatelift_kinds.shared import shown_status
 from gatelift_kinds.shared.patches import Json, encode, status_of, status_patch, stop_mark
 from gatelift_kinds.shared.values import ObjectEnd
 from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.conditions import TRUE
 from gatelift_wire.values.keys import PlacementKey
 
 STOP_ASKED = "gatelift.dev/StopAsked"
@@ -110,6 +111,27 @@ def stop_asked_body(obj: Job, key: PlacementKey) -> bytes:
     asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(key), "message": "The agent stops this Job"}
     kept = _conditions_without(obj, {"Suspended", STOP_ASKED})
     return encode({"metadata": _seen(obj), "status": {"startTime": None, "conditions": [*kept, asked]}})
+
+
+def announces_end(obj: Job) -> bool:
+    """Return whether its controller has said that it ends as soon as its pods have: it says no Suspended any more."""
+    return any(one.type in _ANNOUNCES_END and one.status == TRUE for one in obj.status.conditions)
+
+
+def lacks_start(obj: Job) -> bool:
+    """Return whether it announced its end after the start time was cleared: the API server refuses its end for ever.
+
+    "startTime is required for finished job" (Kubernetes 1.36). While it is not suspended, its controller sets one.
+    """
+    return bool(obj.spec.suspend) and obj.status.start_time is None and announces_end(obj)
+
+
+def start_body(obj: Job) -> bytes:
+    """Return the merge patch of `/status` that gives it a start time again: when it was made.
+
+    The one that it had is gone. This one is before any end, as is asked for, and no deadline goes by it any more.
+    """
+    return encode({"metadata": _seen(obj), "status": {"startTime": obj.metadata.creation_timestamp}})
 
 
 def stop_not_asked_body(obj: Job) -> bytes:

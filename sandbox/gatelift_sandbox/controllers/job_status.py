@@ -27,6 +27,11 @@ def finished_at(status: Document) -> float:
     raise ValueError("the Job is not finished")
 
 
+def announces_end(look: Pass) -> bool:
+    """Return whether a Job is to end as soon as its pods have."""
+    return is_true(look.conditions, "FailureTarget") or is_true(look.conditions, "SuccessCriteriaMet")
+
+
 def suspension(look: Pass) -> bool:
     """Set the condition Suspended if it has changed; return whether it has."""
     suspended = bool(look.spec.get("suspend"))
@@ -42,7 +47,7 @@ def suspension(look: Pass) -> bool:
 
 def outcome(look: Pass) -> None:
     """Set SuccessCriteriaMet or FailureTarget where the Job's pods or its deadline say so."""
-    if is_true(look.conditions, "FailureTarget") or is_true(look.conditions, "SuccessCriteriaMet"):
+    if announces_end(look):
         return
     if total(look.status, "failed") > int(look.spec["backoffLimit"]):
         _set(look, "FailureTarget", "True", *BACKOFF)

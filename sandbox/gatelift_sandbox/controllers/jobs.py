@@ -110,15 +110,15 @@ class Jobs(Controller):
 
     def _step(self, store: Store, look: Pass, key: WatchedKey) -> None:
         self._count(look)
-        if job_status.suspension(look):
+        # Who has announced its end is told of no suspension any more, and has the start time that it had.
+        if not job_status.announces_end(look) and job_status.suspension(look):
             suspended = look.spec.get("suspend")
             reason, text = ("Suspended", "Job suspended") if suspended else ("Resumed", "Job resumed")
             look.actions.append(event(store, known.JOB, look.job, look.now, reason=reason, message=text, source=SOURCE))
         if not look.spec.get("suspend") and not look.status.get("startTime"):
             look.status["startTime"] = timestamp(look.now)
         job_status.outcome(look)
-        ending = is_true(look.conditions, "FailureTarget") or is_true(look.conditions, "SuccessCriteriaMet")
-        if ending:
+        if job_status.announces_end(look):
             self._delete(look, look.tally.active, count=True)
             said = job_status.finish(look)
             if said is not None:

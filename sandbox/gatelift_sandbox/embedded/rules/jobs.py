@@ -198,6 +198,8 @@ def _status_errors(after: Document, before: Document) -> list[BrokenRule]:
                 "completionTime cannot be set if there is no Complete=True condition",
             )
         )
+    if now and not after.get("startTime"):
+        found.append(required("status.startTime", "startTime is required for finished job"))
     if now and after.get("active"):
         found.append(wrong("status.active", after["active"], "active>0 is invalid for finished job"))
     return found
