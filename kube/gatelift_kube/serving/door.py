@@ -1,7 +1,8 @@
 """Listens on a port that anybody may reach, and lets aiohttp serve what comes: bounded in connections, bytes and time.
 
 aiohttp bounds one request; it does not bound how many there are, how long a handshake or a head may take, or what all
-of them hold together. The door does, before the handshake. Neighbour: `places` says who is displaced.
+of them hold together. The door does, before the handshake. Neighbours: `places` says who is displaced, `http_log` what
+is said of requests.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gatelift_kube.deciding.places import FullError, Guest, Places
 from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.repetitions import PeerRepetitions, Repetitions
 from gatelift_kube.process.tasks import spawn
+from gatelift_kube.serving.http_log import http_logger
 
 HANDSHAKE_SECONDS_MAX = 3.0
 """From the connection to the end of the handshake; two round trips."""
@@ -181,6 +183,7 @@ class Door:
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            logger=http_logger(self._name),
             keepalive_timeout=self._limits.idle_seconds,
             shutdown_timeout=stop_seconds,
             max_line_size=LINE_BYTES_MAX,
