@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.flavors.matching import flavor_objection
@@ -40,7 +41,7 @@ class Mode(enum.IntEnum):
 
 Ask = Callable[[Cell, int], tuple[Mode, int]]
 """What preemption could make of an amount in a cell: NO_CANDIDATES, PREEMPT or RECLAIM; and the borrowing level."""
-SEVERITY = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
+SEVERITY: Final = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Trial:
         return f"{self.flavor}({';'.join([*parts, *self.reasons])})"
 
 
-_PREEMPTION_MODE = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
+_PREEMPTION_MODE: Final = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ from gatelift_admission.entries.standings import (
     ACTIVE,
     AWAKE,
     BARRED,
+    BLOCK,
+    DEFER,
     ENTER,
     INADMISSIBLE,
     LEAVE,
@@ -26,6 +28,7 @@ from gatelift_admission.entries.standings import (
     LOSE,
     PARK,
     RECALLED,
+    RESERVE,
     RESERVING,
     RESUME,
     SLEEP,
@@ -172,20 +175,21 @@ class PendingQueue:
 
     def head(self) -> Entry | None:
         """Return the workload to evaluate next, None if none is worth evaluating."""
-        entry = self._first()
-        return None if entry is None or entry is self.blocked else entry
+        first = self._first()
+        return None if first is None else first[0]
 
-    def _first(self) -> Entry | None:
+    def _first(self) -> tuple[Entry, PendingClass] | None:
+        """Return the same with its class: to find that by its shape costs more than all else here."""
         sticky = self.sticky
         if sticky is not None and not self.strict:
             one = self.classes.get(sticky.shape)
             if one is not None and one.standing in AWAKE and sticky.uid in one.members:
-                return sticky
+                return None if sticky is self.blocked else (sticky, one)
         while self._heap:
             key, ticket, one = self._heap[0]
             head = one.head() if one.standing in AWAKE and one.members else None
             if head is not None and head.ticket == ticket and head.uid == key[2]:
-                return head
+                return None if head is self.blocked else (head, one)
             heapq.heappop(self._heap)
             if one.offered == ticket:
                 one.offered = 0
@@ -241,7 +245,7 @@ class PendingQueue:
             one.move(LOOK)
         self.watches.anything(one)
         self.sticky = entry
-        self._block(entry, QueueMove.RESERVE)
+        self._block(entry, RESERVE)
 
     def fail(self, entry: Entry, assignment: Assignment, room: QueueRoom, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
@@ -267,7 +271,7 @@ class PendingQueue:
             self.unblock()
         if self.strict:
             one.reserves = entry.reserves
-            self._block(entry, QueueMove.RESERVE if one.reserves else QueueMove.BLOCK)
+            self._block(entry, RESERVE if one.reserves else BLOCK)
             return one
         one.move(PARK)
         reason = assignment.reason
@@ -286,14 +290,14 @@ class PendingQueue:
         """
         self.idle = False
         while True:
-            entry = self.head()
-            if entry is None:
+            first = self._first()
+            if first is None:
                 if not self._stir(room):
                     return None
                 continue
-            one = self.classes[entry.shape]
+            entry, one = first
             if self._defers(entry, one, room, kept):
-                self._sleep(one, QueueMove.DEFER)
+                self._sleep(one, DEFER)
                 continue
             withheld, one.withheld = one.withheld, ()
             if withheld and self.loser is not entry and not kept.leaves(withheld, room, one.priority, within=within):
@@ -317,7 +321,7 @@ class PendingQueue:
             self.watches.register(one, room)
             if self.strict:
                 keeps = one.reserves or self.reserves(entry, room)
-                self._block(entry, QueueMove.RESERVE if keeps else QueueMove.BLOCK)
+                self._block(entry, RESERVE if keeps else BLOCK)
             else:
                 one.move(SLEEP)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.values.amounts import UNLIMITED, add, sub
 from gatelift_admission.values.model import Cell, Usage
@@ -359,7 +360,7 @@ class Tree:
         self._seen += 1
 
 
-_PLAIN_MAX = 2**58
+_PLAIN_MAX: Final = 2**58
 """Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sized
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.flavors.assigner import Option
@@ -19,7 +20,7 @@ from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
 from gatelift_admission.waking.keeping import Kept
 from gatelift_admission.waking.timing import Band
 
-_SCAN_MAX = 32
+_SCAN_MAX: Final = 32
 """Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
 
 WatchKey = tuple[Cell, int | None]
