@@ -175,21 +175,20 @@ class PendingQueue:
 
     def head(self) -> Entry | None:
         """Return the workload to evaluate next, None if none is worth evaluating."""
-        first = self._first()
-        return None if first is None else first[0]
+        entry = self._first()
+        return None if entry is None or entry is self.blocked else entry
 
-    def _first(self) -> tuple[Entry, PendingClass] | None:
-        """Return the same with its class: to find that by its shape costs more than all else here."""
+    def _first(self) -> Entry | None:
         sticky = self.sticky
         if sticky is not None and not self.strict:
             one = self.classes.get(sticky.shape)
             if one is not None and one.standing in AWAKE and sticky.uid in one.members:
-                return None if sticky is self.blocked else (sticky, one)
+                return sticky
         while self._heap:
             key, ticket, one = self._heap[0]
             head = one.head() if one.standing in AWAKE and one.members else None
             if head is not None and head.ticket == ticket and head.uid == key[2]:
-                return None if head is self.blocked else (head, one)
+                return head
             heapq.heappop(self._heap)
             if one.offered == ticket:
                 one.offered = 0
@@ -290,12 +289,14 @@ class PendingQueue:
         """
         self.idle = False
         while True:
-            first = self._first()
-            if first is None:
+            entry = self.head()
+            if entry is None:
                 if not self._stir(room):
                     return None
                 continue
-            entry, one = first
+            # Its class heads the heap, as a rule; to look that up by its shape costs more than a move.
+            first = self._heap[0][2] if self._heap else None
+            one = first if first is not None and entry.uid in first.members else self.classes[entry.shape]
             if self._defers(entry, one, room, kept):
                 self._sleep(one, DEFER)
                 continue
