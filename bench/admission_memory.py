@@ -7,12 +7,15 @@ preemptions over the period for which quota is kept from lower priorities, and o
 for others to end, for free writes and for slow ones, with the time that the writes alone take beside it; `pace` plays
 creates that are as slow as on a real API server, where the next large workload of a queue comes a moment after the one
 before has ended, with preemptors that wait and without; `growth` is the cost of an admission in queues of 1,000 to
-100,000 waiting workloads.
+100,000 waiting workloads. `instructions` counts what of that can be counted under valgrind (which has to be there): one
+cohort of the baseline, and admissions in queues of up to 4,000. Two builds of the engine compare by that to a part in a
+thousand on a machine that is busy; `--against FOLDER` counts the one in another folder as well, in turn.
 
-Run: `python -m bench.admission_memory [--only baseline,large,sweep,pace,growth] [--runs N]`. The last line is one JSON
-object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
-the engine are CPU times, with the garbage collector tuned as in the daemons. `loop_turn_ns` is what one turn of a plain
-loop took around each run: machines and hours differ by a factor of two, `loop_turns_per_nomination` does not.
+Run: `python -m bench.admission_memory [--only baseline,large,sweep,pace,growth] [--runs N]`, or `--only instructions`.
+The last line is one JSON object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians
+over its runs. Times of the engine are CPU times, with the garbage collector tuned as in the daemons. `loop_turn_ns` is
+what one turn of a plain loop took around each run: machines and hours differ by a factor of two,
+`loop_turns_per_nomination` does not.
 """
 
 from __future__ import annotations
@@ -22,8 +25,11 @@ import itertools
 import json
 import os
 import platform
+import re
 import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -52,6 +58,13 @@ UNLIMITED = 1_000_000
 LOOP_TURNS = 3_000_000
 WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
+COUNTED = {"baseline": "start", "growth": "filled"}
+"""What is counted in a process of its own, and what is taken from it: all that was there before the first cycle."""
+COUNTED_GROWTH = ((1_000, 1), (4_000, 30))
+"""Waiting workloads and queues: few, since all takes thirty times as long."""
+COUNTED_ADMITTED = 300
+COUNTING = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+_COUNT = re.compile(r"I +refs: +([0-9,]+)")
 
 
 def loop_turn() -> float:
@@ -160,6 +173,46 @@ def growth(runs: int) -> Iterator[tuple[str, float]]:
             yield f"nominations_per_s_{queues}q_{waiting}", round(statistics.median(one for _, one in each))
 
 
+def play_counted(part: str) -> None:
+    """Do what is counted, in this process."""
+    if part == "baseline":
+        Play(replace(BASELINE, cohorts=1), settings_of()).play()
+    for waiting, queues in COUNTED_GROWTH if part in ("filled", "growth") else ():
+        engine, _ = fill(waiting, queues)
+        drain(engine, COUNTED_ADMITTED if part == "growth" else 0)
+
+
+def count(part: str, folder: str, *, compiled: bool) -> int:
+    """Return the instructions of a process that does a part on the engine in `folder` (empty: on this one)."""
+    paths = [one for one in (folder, *os.environ.get("PYTHONPATH", "").split(os.pathsep)) if one]
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(paths)}
+    command = [*COUNTING, sys.executable, "-m", "bench.admission_memory", "--play", part]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    found = _COUNT.search(done.stderr)
+    if done.returncode or found is None:
+        raise RuntimeError(f"nothing was counted of {part}: {done.stderr[-2000:]}")
+    if done.stdout.split() != [str(compiled)]:
+        raise RuntimeError(f"the engine in {folder} should be compiled as this one is: {compiled}")
+    return int(found[1].replace(",", ""))
+
+
+def instructions(runs: int, against: str) -> Iterator[tuple[str, float]]:
+    """Yield millions of instructions by part, and the ratio to those of the engine in the folder `against`, if any."""
+    sides = ("", against) if against else ("",)
+    cases = list(itertools.product(sides, COUNTED))
+    before = {(side, part): count(COUNTED[part], side, compiled=is_compiled()) for side, part in cases}
+    found: dict[tuple[str, str], list[int]] = {case: [] for case in cases}
+    for _, (side, part) in itertools.product(range(runs), cases):
+        found[side, part].append(count(part, side, compiled=is_compiled()) - before[side, part])
+    for part in COUNTED:
+        here = found["", part]
+        yield f"instructions_{part}_millions", round(statistics.median(here) / 1e6, 1)
+        if against:
+            ratios = [one / other for one, other in zip(here, found[against, part], strict=True)]
+            print(f"instructions of {part} to those in {against}: {' '.join(f'{one:.4f}' for one in ratios)}")
+            yield f"instructions_{part}_ratio", round(statistics.median(ratios), 4)
+
+
 def main() -> None:
     """Print the figures and, last, the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -169,8 +222,14 @@ def main() -> None:
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
     parser.add_argument("--patience", type=float, default=PREEMPTION_PATIENCE, help="seconds that preemptors wait")
     parser.add_argument("--write", type=float, default=0.0, help="seconds of a write; sweep: 0 for all")
+    parser.add_argument("--against", default="", help="folder with another gatelift_admission: instructions compare")
+    parser.add_argument("--play", default="", help=argparse.SUPPRESS)
     args = parser.parse_args()
     collector.tune()
+    if args.play:
+        print(is_compiled())
+        play_counted(args.play)
+        return
     only = args.only.split(",")
     load = os.getloadavg()[0]
     print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
@@ -193,6 +252,8 @@ def main() -> None:
         for name, value in growth(args.runs):
             print(f"{name}={value}")
             out[name] = value
+    if "instructions" in only:
+        out.update(instructions(args.runs, args.against))
     usage = resource.getrusage(resource.RUSAGE_SELF)
     out["wall_s"] = round(time.perf_counter() - start, 1)
     out["cpu_s"] = round(usage.ru_utime + usage.ru_stime, 1)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import heapq
 import inspect
 from collections.abc import Mapping
+from typing import Final
 
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
@@ -46,11 +47,11 @@ from gatelift_kube.objects.kueue import (
 )
 from gatelift_kube.values.resources import ObjectKey
 
-BUDGET_HEADS = 200
+BUDGET_HEADS: Final = 200
 """Steps per call by default: nominations and decisions take about 40 us each, so a call stays below 20 ms."""
-REVIEWS_PER_HEAD = 2
+REVIEWS_PER_HEAD: Final = 2
 """Reviews of changed workloads per step; one takes about 25 us."""
-POSITIONS_MAX = 1000
+POSITIONS_MAX: Final = 1000
 """Positions per answer by default: what a person can look at, a few milliseconds to gather."""
 
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-CONDITION_MESSAGE_MAX = 32768
-EVENT_MESSAGE_MAX = 1024
-_CUT = " ..."
+from typing import Final
 
-QUOTA_RESERVED = "QuotaReserved"
-ADMITTED = "Admitted"
-WAITING_FOR_QUOTA = "WaitingForQuota"
-EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-NO_MATCHING_FLAVOR = "NoMatchingFlavor"
-PENDING_EVALUATION = "PendingEvaluation"
-MISCONFIGURED = "Misconfigured"
-SUSPENDED = "Suspended"
-DEACTIVATED = "Deactivated"
-ADMISSION_GATED = "AdmissionGated"
-WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
-PREEMPTED = "Preempted"
-CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
-LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+CONDITION_MESSAGE_MAX: Final = 32768
+EVENT_MESSAGE_MAX: Final = 1024
+_CUT: Final = " ..."
 
-_NOT_QUEUED = frozenset({SUSPENDED, DEACTIVATED, ADMISSION_GATED})
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+WAITING_FOR_QUOTA: Final = "WaitingForQuota"
+EXCEEDS_MAX_QUOTA: Final = "ExceedsMaxQuota"
+NO_MATCHING_FLAVOR: Final = "NoMatchingFlavor"
+PENDING_EVALUATION: Final = "PendingEvaluation"
+MISCONFIGURED: Final = "Misconfigured"
+SUSPENDED: Final = "Suspended"
+DEACTIVATED: Final = "Deactivated"
+ADMISSION_GATED: Final = "AdmissionGated"
+WAITING_FOR_PREEMPTED: Final = "WaitingForPreemptedWorkloads"
+PREEMPTED: Final = "Preempted"
+CLUSTER_QUEUE_STOPPED: Final = "ClusterQueueStopped"
+LOCAL_QUEUE_STOPPED: Final = "LocalQueueStopped"
 
-WORKLOAD_ADMITTED = "The workload is admitted"
-NO_RESERVATION = "The workload has no reservation"
+_NOT_QUEUED: Final = frozenset({SUSPENDED, DEACTIVATED, ADMISSION_GATED})
+
+WORKLOAD_ADMITTED: Final = "The workload is admitted"
+NO_RESERVATION: Final = "The workload has no reservation"
 
 
 def faulty(error: str) -> str:
@@ -32,23 +34,23 @@ def faulty(error: str) -> str:
     return f"It cannot be decided on ({error}, a mistake of Gatelift's: see its log): it is set aside and tried again"
 
 
-WAITING = "Workload is pending evaluation in the scheduling queue"
-BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
-LOST_TO_ANOTHER = "Workload no longer fits after processing another workload"
-OVERLAPPING = "Workload has overlapping preemption targets with another workload"
-DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
-CHECKS_FAILED = "The workload has failed admission checks"
-NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
-WORKLOAD_DEACTIVATED = "The workload is deactivated"
-CLUSTER_QUEUE_IS_STOPPED = "The ClusterQueue is stopped"
-LOCAL_QUEUE_IS_STOPPED = "The LocalQueue is stopped"
-GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
+WAITING: Final = "Workload is pending evaluation in the scheduling queue"
+BYPASSED: Final = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+LOST_TO_ANOTHER: Final = "Workload no longer fits after processing another workload"
+OVERLAPPING: Final = "Workload has overlapping preemption targets with another workload"
+DEFERRED: Final = f"{OVERLAPPING}, but will fit after these preemptions complete"
+CHECKS_FAILED: Final = "The workload has failed admission checks"
+NAMESPACE_MISMATCH: Final = "workload namespace doesn't match ClusterQueue selector"
+WORKLOAD_DEACTIVATED: Final = "The workload is deactivated"
+CLUSTER_QUEUE_IS_STOPPED: Final = "The ClusterQueue is stopped"
+LOCAL_QUEUE_IS_STOPPED: Final = "The LocalQueue is stopped"
+GATE_CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
 
-CQ_READY = "Can admit new workloads"
-CQ_TERMINATING = "Can't admit new workloads; clusterQueue is terminating"
-LQ_READY = "Can submit new workloads to localQueue"
-LQ_STOPPED = "LocalQueue is stopped"
-LQ_NO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
+CQ_READY: Final = "Can admit new workloads"
+CQ_TERMINATING: Final = "Can't admit new workloads; clusterQueue is terminating"
+LQ_READY: Final = "Can submit new workloads to localQueue"
+LQ_STOPPED: Final = "LocalQueue is stopped"
+LQ_NO_CLUSTER_QUEUE: Final = "Can't submit new workloads to clusterQueue"
 
 
 def cut(message: str, limit: int) -> str:

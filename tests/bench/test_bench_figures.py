@@ -9,7 +9,7 @@ from bench.audit import Request
 from bench.loader import Way, manifest, mutated
 from bench.processes import Usage, parse_cpu_ticks
 
-from bench import audit, latency, memory
+from bench import admission_memory, audit, latency, memory
 
 MANAGER = "system:serviceaccount:gatelift-system:gatelift-manager"
 AGENT = "system:serviceaccount:gatelift-system:gatelift-agent"
@@ -183,3 +183,23 @@ def test_a_placed_pod_carries_the_agents_labels_and_finalizer() -> None:
     assert pod["metadata"]["labels"]["gatelift.dev/workload-uid"].endswith("7")
     assert pod["metadata"]["finalizers"] == ["gatelift.dev/report"]
     assert pod["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+
+
+def test_instructions_are_compared_run_by_run_without_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {("baseline", ""): 11_000_000, ("baseline", "old"): 21_000_000, ("growth", ""): 6_000_000}
+    counts |= {("growth", "old"): 5_000_000}
+    asked: list[tuple[str, str]] = []
+
+    def count(part: str, folder: str, *, compiled: bool) -> int:
+        asked.append((part, folder))
+        return counts.get((part, folder), 1_000_000) + compiled * 0
+
+    monkeypatch.setattr(admission_memory, "count", count)
+    assert dict(admission_memory.instructions(2, "old")) == {
+        "instructions_baseline_millions": 10.0,
+        "instructions_baseline_ratio": 0.5,
+        "instructions_growth_millions": 5.0,
+        "instructions_growth_ratio": 1.25,
+    }
+    assert [folder for part, folder in asked if part == "baseline"] == ["", "old", "", "old"]
+    assert set(admission_memory.COUNTED.values()) == {part for part, folder in asked} - set(admission_memory.COUNTED)

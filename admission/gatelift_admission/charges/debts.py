@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.charges.holders import Holders
 from gatelift_admission.entries.entry import Entry
@@ -23,11 +24,11 @@ from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import ClusterQueue
 
-CHARGED_IN = "gatelift.dev/charged-in"
+CHARGED_IN: Final = "gatelift.dev/charged-in"
 """Annotation of a ClusterQueue: the cohorts in which what it holds is charged. By it the next leader knows of debts."""
-COHORTS_SAID_MAX = 32
+COHORTS_SAID_MAX: Final = 32
 """Cohorts that are named there, far more than any tree is deep; what is owed is named last, and kept."""
-COHORT_CHARS_MAX = 253
+COHORT_CHARS_MAX: Final = 253
 
 
 def said_cohorts(annotations: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
 from gatelift_admission.entries.ordering import condition, queue_timestamp, unix_seconds
@@ -82,7 +83,7 @@ class QueueHolders:
         return sum(usage.get(cell, 0) for usage in self.by_priority.values())
 
 
-NOBODY = QueueHolders()
+NOBODY: Final = QueueHolders()
 
 
 @dataclass(slots=True)

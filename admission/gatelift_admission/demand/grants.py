@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission.demand.requests import pod_requests, reclaimable_counts
 from gatelift_admission.values import amounts
@@ -96,7 +97,7 @@ def usage_of(pod_sets: tuple[GrantedPodSet, ...], counts: Mapping[str, int]) -> 
     return usage
 
 
-NOTHING = Grant(written=Admission(""), pod_sets=(), usage={}, cells=())
+NOTHING: Final = Grant(written=Admission(""), pod_sets=(), usage={}, cells=())
 
 
 def read(workload: Workload, known: Grant) -> Grant:

@@ -7,6 +7,7 @@ Neighbours: `requests` knows the defaults; `state` asks once for each version of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.demand.requests import NO_DEFAULTS, Defaults, Pair, amounts_of, container_pairs, pod_requests
@@ -14,11 +15,11 @@ from gatelift_admission.values.amounts import AMOUNT_MAX, nano
 from gatelift_admission.values.model import Amounts
 from gatelift_kube.objects.core import LimitRange, PodSpec
 
-BILLION = 10**9
-ABOVE_LIMITS = "requests must not exceed its limits"
-ABOVE_MAX = "requests must not be above the limitRange max"
-BELOW_MIN = "requests must not be below the limitRange min"
-ABOVE_RATIO = "limits must not exceed requests by more than the limitRange ratio"
+BILLION: Final = 10**9
+ABOVE_LIMITS: Final = "requests must not exceed its limits"
+ABOVE_MAX: Final = "requests must not be above the limitRange max"
+BELOW_MIN: Final = "requests must not be below the limitRange min"
+ABOVE_RATIO: Final = "limits must not exceed requests by more than the limitRange ratio"
 
 
 def limit_errors(at: str, spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:

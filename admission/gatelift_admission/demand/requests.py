@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, PodSetDemand
@@ -17,8 +18,8 @@ from gatelift_admission.values.transformations import Transformation, transforme
 from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
 from gatelift_kube.objects.kueue import PodSet, Workload
 
-_POD_LEVEL = ("cpu", "memory")
-_SIDECAR = "Always"
+_POD_LEVEL: Final = ("cpu", "memory")
+_SIDECAR: Final = "Always"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Defaults:
     runtime_classes: Mapping[str, RuntimeClass] = field(default_factory=dict)
 
 
-NO_DEFAULTS = Defaults()
+NO_DEFAULTS: Final = Defaults()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class CountingRules:
     transformations: tuple[Transformation, ...] = ()
 
 
-COUNT_ALL = CountingRules()
+COUNT_ALL: Final = CountingRules()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from gatelift_kube.objects.kueue import ClusterQueueSpec
 
-MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
-PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
+MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 
 
 def rules(spec: ClusterQueueSpec) -> dict[str, frozenset[str]]:

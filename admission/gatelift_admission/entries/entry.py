@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
@@ -20,19 +21,21 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.numbers import signed
 from gatelift_kube.values.resources import ObjectKey
 
-ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
-PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+ADMISSION_GATE: Final = "kueue.x-k8s.io/admission-gated-by"
+PRIORITY_BOOST: Final = "kueue.x-k8s.io/priority-boost"
 Shape = tuple[object, ...]
-SPARED_ROUNDS_MAX = 16
+SPARED_ROUNDS_MAX: Final = 16
 """Rounds of which a loser spares the winners: more than it loses between two events of any load that was played."""
-ALL = 2**31
+ALL: Final = 2**31
 """Of the entries that are admitted in a round: more than there are."""
-SEARCHES_MAX = 64
+SEARCHES_MAX: Final = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
 
 class Phase(enum.Enum):
     """Where a workload stands; `value` is what people read."""
+
+    __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
 
     PENDING = "pending"
     ASSUMED = "reserved, not yet written"
@@ -41,8 +44,8 @@ class Phase(enum.Enum):
     FINISHED = "finished"
 
 
-RESERVING = (Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED)
-"""A tuple, not a set: members of an enumeration are found by identity, and hashing one costs more than three looks."""
+RESERVING: Final = frozenset({Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED})
+"""A set, not a tuple: who is none of them would be compared with each, which costs more than to hash one."""
 
 
 @dataclass(slots=True, eq=False, init=False)

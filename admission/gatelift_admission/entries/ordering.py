@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Final
 
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
-_EVICTION_TIMES = frozenset({"PodsReadyTimeout", "AdmissionCheck"})
+_EVICTION_TIMES: Final = frozenset({"PodsReadyTimeout", "AdmissionCheck"})
 """Evictions after which a workload queues behind what came before the eviction (Kueue's timestamp Eviction)."""
-_ALWAYS = frozenset({"AdmissionCheck"})
+_ALWAYS: Final = frozenset({"AdmissionCheck"})
 """Of those the ones for which that is so with timestamp Creation, too."""
 
 
@@ -40,8 +41,10 @@ def condition(workload: Workload, kind: str) -> Condition | None:
 
 def is_true(workload: Workload, kind: str) -> bool:
     """Return whether condition `kind` is True."""
-    found = condition(workload, kind)
-    return found is not None and found.status == "True"
+    for one in workload.status.conditions:  # not by `condition`: a call costs more than what it asks
+        if one.type == kind:
+            return one.status == "True"
+    return False
 
 
 def queue_timestamp(workload: Workload, *, by_creation: bool = False) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Final
 
 
 class QueueStanding(enum.Enum):
@@ -59,9 +60,9 @@ class QueueMove(enum.Enum):
 
 
 _S, _M = QueueStanding, QueueMove
-_ANYWHERE: dict[QueueMove, QueueStanding] = {_M.RAISE: _S.FAULTY, _M.ANEW: _S.OUT}
+_ANYWHERE: Final[dict[QueueMove, QueueStanding]] = {_M.RAISE: _S.FAULTY, _M.ANEW: _S.OUT}
 
-TABLE: dict[QueueStanding, dict[QueueMove, QueueStanding]] = {
+TABLE: Final[dict[QueueStanding, dict[QueueMove, QueueStanding]]] = {
     _S.OUT: {**_ANYWHERE, _M.ENTER: _S.QUEUED, _M.KEEP_OUT: _S.INADMISSIBLE},
     _S.FAULTY: {_M.RAISE: _S.FAULTY, _M.TAKE_IN: _S.OUT, _M.RESUME: _S.FAULTY},
     _S.INADMISSIBLE: {**_ANYWHERE, _M.LEAVE: _S.OUT},
@@ -85,17 +86,30 @@ TABLE: dict[QueueStanding, dict[QueueMove, QueueStanding]] = {
 """A missing entry is a mistake of ours: `Stander.move` raises, and nothing was changed."""
 
 # The members by which the engine asks for each workload: an attribute of an enumeration costs more than the rest of a
-# question or a move, since Python looks for it by code of its class.
-FAULTY, INADMISSIBLE = QueueStanding.FAULTY, QueueStanding.INADMISSIBLE
-RESERVING, BARRED = QueueStanding.RESERVING, QueueStanding.BARRED
-ACTIVE, RECALLED = QueueStanding.ACTIVE, QueueStanding.RECALLED
-ENTER, LEAVE, LOSE, RESUME = QueueMove.ENTER, QueueMove.LEAVE, QueueMove.LOSE, QueueMove.RESUME
-SLEEP, WAKE, PARK, LOOK = QueueMove.SLEEP, QueueMove.WAKE, QueueMove.PARK, QueueMove.LOOK
+# question or a move, since Python looks for it by code of its class. Each is Final, which compiled code reads at once.
+FAULTY: Final = QueueStanding.FAULTY
+INADMISSIBLE: Final = QueueStanding.INADMISSIBLE
+RESERVING: Final = QueueStanding.RESERVING
+BARRED: Final = QueueStanding.BARRED
+ACTIVE: Final = QueueStanding.ACTIVE
+RECALLED: Final = QueueStanding.RECALLED
+ENTER: Final = QueueMove.ENTER
+LEAVE: Final = QueueMove.LEAVE
+LOSE: Final = QueueMove.LOSE
+RESUME: Final = QueueMove.RESUME
+BLOCK: Final = QueueMove.BLOCK
+RESERVE: Final = QueueMove.RESERVE
+SLEEP: Final = QueueMove.SLEEP
+DEFER: Final = QueueMove.DEFER
+WAKE: Final = QueueMove.WAKE
+PARK: Final = QueueMove.PARK
+LOOK: Final = QueueMove.LOOK
 
-OF_CLASSES = (QueueStanding.ACTIVE, QueueStanding.RECALLED, QueueStanding.PARKED, QueueStanding.DEFERRED)
+OF_CLASSES: Final = (QueueStanding.ACTIVE, QueueStanding.RECALLED, QueueStanding.PARKED, QueueStanding.DEFERRED)
 """What only a class stands; all others are of a workload."""
-AWAKE = (ACTIVE, RECALLED)
-"""Classes of which one may have a turn. A tuple: members of an enumeration are found by identity."""
+AWAKE: Final[tuple[QueueStanding, ...]] = (ACTIVE, RECALLED)
+"""Classes of which one may have a turn. A tuple: members of an enumeration are found by identity; and of any length,
+since compiled code makes one of known length anew each time that it is asked for a member."""
 
 
 class IllegalQueueMoveError(Exception):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission.values.amounts import QuantityError, nano, parse
 from gatelift_kube.objects.core import Quantity
@@ -25,28 +26,28 @@ from gatelift_kube.objects.kueue import (
     ResourceGroup,
 )
 
-GROUPS_MAX = 16
-GROUP_RESOURCES_MAX = 64
-GROUP_FLAVORS_MAX = 64
-FLAVORS_MAX = 256
-RESOURCES_MAX = 256
-GROUP_CELLS_MAX = 512
-CHECKS_MAX = 64
-FLAVOR_LABELS_MAX = 8
-FLAVOR_TAINTS_MAX = 8
-FLAVOR_TOLERATIONS_MAX = 8
-NAME_MAX = 253
+GROUPS_MAX: Final = 16
+GROUP_RESOURCES_MAX: Final = 64
+GROUP_FLAVORS_MAX: Final = 64
+FLAVORS_MAX: Final = 256
+RESOURCES_MAX: Final = 256
+GROUP_CELLS_MAX: Final = 512
+CHECKS_MAX: Final = 64
+FLAVOR_LABELS_MAX: Final = 8
+FLAVOR_TAINTS_MAX: Final = 8
+FLAVOR_TOLERATIONS_MAX: Final = 8
+NAME_MAX: Final = 253
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_STRATEGIES = ("StrictFIFO", "BestEffortFIFO")
-_STOP = (None, "None", "Hold", "HoldAndDrain")
-_FUNGIBILITY = ("MayStopSearch", "TryNextFlavor")
-_PREFERENCES = (None, "BorrowingOverPreemption", "PreemptionOverBorrowing")
-_WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
-_RECLAIM = ("Never", "LowerPriority", "Any")
-_BORROW = ("Never", "LowerPriority")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_OPERATORS = ("", "Equal", "Exists")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_STRATEGIES: Final = ("StrictFIFO", "BestEffortFIFO")
+_STOP: Final = (None, "None", "Hold", "HoldAndDrain")
+_FUNGIBILITY: Final = ("MayStopSearch", "TryNextFlavor")
+_PREFERENCES: Final = (None, "BorrowingOverPreemption", "PreemptionOverBorrowing")
+_WITHIN: Final = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
+_RECLAIM: Final = ("Never", "LowerPriority", "Any")
+_BORROW: Final = ("Never", "LowerPriority")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("", "Equal", "Exists")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import structs
 
 from gatelift_admission.entries.entry import Phase, phase_of
@@ -12,12 +14,12 @@ from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
 
-POD_SETS_MAX = 18
-POD_SET_GROUP_NAME_MAX = 317
+POD_SETS_MAX: Final = 18
+POD_SET_GROUP_NAME_MAX: Final = 317
 """Characters, as in Kueue's API: what a qualified name may have."""
-CHECK_STATES_MAX = 8
-_COUNTED_RESOURCE = "pods"
-_ELASTIC = "kueue.x-k8s.io/elastic-job"
+CHECK_STATES_MAX: Final = 8
+_COUNTED_RESOURCE: Final = "pods"
+_ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 
 
 def workload_errors(workload: Workload) -> list[InvalidField]:

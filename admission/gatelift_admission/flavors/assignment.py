@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.values.model import Amounts, Cell, Usage
@@ -29,7 +30,7 @@ class Mode(enum.IntEnum):
     FIT = 4
 
 
-SEVERITY = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
+SEVERITY: Final = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Trial:
         return f"{self.flavor}({';'.join([*parts, *self.reasons])})"
 
 
-_PREEMPTION_MODE = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
+_PREEMPTION_MODE: Final = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ excludes a flavor. Also namespace selectors of ClusterQueues. Neighbour: `flavor
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from gatelift_admission import texts
 from gatelift_admission.values.model import PodSetDemand
@@ -16,7 +16,7 @@ from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.values.numbers import signed
 
-_EVALUATED_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+_EVALUATED_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

@@ -10,7 +10,7 @@ import enum
 import heapq
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gatelift_admission.charges.holders import Holders, VictimKey
 from gatelift_admission.entries.entry import Entry
@@ -20,9 +20,9 @@ from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 
-NEVER = "Never"
-ANY = "Any"
-LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+NEVER: Final = "Never"
+ANY: Final = "Any"
+LOWER_OR_NEWER: Final = "LowerOrNewerEqualPriority"
 
 
 class Reason(enum.Enum):

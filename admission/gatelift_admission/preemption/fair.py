@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.preemption.candidates import (
     NEVER,
@@ -27,8 +28,8 @@ from gatelift_admission.preemption.classical import fill_back, fits
 from gatelift_admission.quota.fairness import Share, share
 from gatelift_admission.quota.nodes import TreeNode
 
-FINAL_SHARE = "LessThanOrEqualToFinalShare"
-INITIAL_SHARE = "LessThanInitialShare"
+FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
+INITIAL_SHARE: Final = "LessThanInitialShare"
 
 
 @dataclass(slots=True)

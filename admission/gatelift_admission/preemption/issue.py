@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.candidates import Reason, Target
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.model import Preempt
 
-JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
-WHY = {
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+WHY: Final = {
     Reason.IN_QUEUE: "prioritization in the ClusterQueue",
     Reason.RECLAIM: "reclamation within the cohort",
     Reason.FAIR_SHARING: "Fair Sharing within the cohort",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.entries import checks
@@ -29,9 +30,9 @@ from gatelift_kube.objects.kueue import (
 )
 from gatelift_kube.values.resources import ObjectKey
 
-CYCLE_SHOWN_MAX = 8
+CYCLE_SHOWN_MAX: Final = 8
 """Cohorts of a cycle that are named: each may be mended, and the text has to fit into a condition."""
-NO_COHORTS: Mapping[str, Cohort] = {}
+NO_COHORTS: Final[Mapping[str, Cohort]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,14 @@ from gatelift_admission.entries.standings import (
     ACTIVE,
     AWAKE,
     BARRED,
+    BLOCK,
+    DEFER,
     INADMISSIBLE,
     LOOK,
     LOSE,
     PARK,
     RECALLED,
+    RESERVE,
     RESERVING,
     SLEEP,
     WAKE,
@@ -102,7 +105,7 @@ class PendingQueue(PendingClasses):
             one.move(LOOK)
         self.watches.anything(one)
         self.sticky = entry
-        self._block(entry, QueueMove.RESERVE)
+        self._block(entry, RESERVE)
 
     def fail(self, entry: Entry, assignment: Assignment, room: QueueRoom, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
@@ -128,7 +131,7 @@ class PendingQueue(PendingClasses):
             self.unblock()
         if self.strict:
             one.reserves = entry.reserves
-            self._block(entry, QueueMove.RESERVE if one.reserves else QueueMove.BLOCK)
+            self._block(entry, RESERVE if one.reserves else BLOCK)
             return one
         one.move(PARK)
         reason = assignment.reason
@@ -152,9 +155,11 @@ class PendingQueue(PendingClasses):
                 if not self._stir(room):
                     return None
                 continue
-            one = self.classes[entry.shape]
+            # Its class heads the heap, as a rule; to look that up by its shape costs more than a move.
+            first = self._heap[0][2] if self._heap else None
+            one = first if first is not None and entry.uid in first.members else self.classes[entry.shape]
             if self._defers(entry, one, room, kept):
-                self._sleep(one, QueueMove.DEFER)
+                self._sleep(one, DEFER)
                 continue
             withheld, one.withheld = one.withheld, ()
             if withheld and self.loser is not entry and not kept.leaves(withheld, room, one.priority, within=within):
@@ -178,7 +183,7 @@ class PendingQueue(PendingClasses):
             self.watches.register(one, room)
             if self.strict:
                 keeps = one.reserves or self.reserves(entry, room)
-                self._block(entry, QueueMove.RESERVE if keeps else QueueMove.BLOCK)
+                self._block(entry, RESERVE if keeps else BLOCK)
             else:
                 one.move(SLEEP)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry
 
-STALE_MAX = 60.0
+STALE_MAX: Final = 60.0
 """Seconds after which texts of a tree that never rests are brought up to date all the same."""
-_REASONS = frozenset(
+_REASONS: Final = frozenset(
     {texts.WAITING_FOR_QUOTA, texts.EXCEEDS_MAX_QUOTA, texts.NO_MATCHING_FLAVOR, texts.WAITING_FOR_PREEMPTED}
 )
 

@@ -8,6 +8,7 @@ Neighbours: `tree` for usage, `tournament` and `preemption.fair` compare.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.quota.tree import Tree
@@ -15,9 +16,9 @@ from gatelift_admission.values.amounts import AMOUNT_MAX
 
 Share = tuple[int, Fraction]
 """Ordered: (0, share), or (1, unweighted share) of a borrower without weight, which is above all others."""
-ZERO: Share = (0, Fraction(0))
-PER_THOUSAND = 1000
-WEIGHT_ONE = 10**9
+ZERO: Final[Share] = (0, Fraction(0))
+PER_THOUSAND: Final = 1000
+WEIGHT_ONE: Final = 10**9
 """Weights are counted in billionths."""
 
 

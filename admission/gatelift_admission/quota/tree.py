@@ -10,6 +10,7 @@ and `cycle` charge.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from gatelift_admission.quota.nodes import Steps, TreeNode, TreeNodeSpec, measure, reaches_root
 from gatelift_admission.values.amounts import add, sub
@@ -292,7 +293,7 @@ class Tree:
         self._seen += 1
 
 
-_PLAIN_MAX = 2**58
+_PLAIN_MAX: Final = 2**58
 """Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
 
 

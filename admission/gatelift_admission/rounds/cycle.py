@@ -45,6 +45,8 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
+from typing import Final
+
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
@@ -61,7 +63,7 @@ from gatelift_admission.state import wakeups
 from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision
 
-SIMULATED_PER_STEP = 20
+SIMULATED_PER_STEP: Final = 20
 """Changes of usage in searches for victims that count as one more step of the budget: as long as a nomination without
 a search takes. A search may make thousands, and whoever asked for decisions has events waiting behind them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
@@ -11,7 +12,7 @@ from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.rounds.tournament import Contender, winner
 from gatelift_admission.state.known import State
 
-BEGINNINGS_MAX = 256
+BEGINNINGS_MAX: Final = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
 
 

@@ -7,6 +7,7 @@ without deciding anything, `outlook` nominates one without taking anything. Neig
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
@@ -20,7 +21,7 @@ from gatelift_admission.state.known import State
 from gatelift_admission.told.explain import FlavorVerdict
 from gatelift_kube.values.resources import ObjectKey
 
-AHEAD_MAX = 5
+AHEAD_MAX: Final = 5
 """Workloads named that stand before it: what a person can do something about."""
 
 

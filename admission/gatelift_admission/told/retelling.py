@@ -6,6 +6,8 @@ Neighbours: `stale` says whose turn it is, `nomination` looks, `engine` calls th
 
 from __future__ import annotations
 
+from typing import Final
+
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import INADMISSIBLE
@@ -17,13 +19,13 @@ from gatelift_admission.queues.stale import grows_old
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.state.known import State
 
-BATCH = 20
+BATCH: Final = 20
 """Evaluations in one call, about a millisecond; a search for victims counts for more."""
-PAUSE = 0.1
+PAUSE: Final = 0.1
 """Seconds between two batches: 200 evaluations a second are one percent of a core, and at most as many writes."""
-SIMULATED_PER_STEP = 20
+SIMULATED_PER_STEP: Final = 20
 """Changes of usage in searches for victims that count as one more evaluation, as in a cycle."""
-_PASSING = frozenset({texts.LOST_TO_ANOTHER, texts.OVERLAPPING, texts.DEFERRED})
+_PASSING: Final = frozenset({texts.LOST_TO_ANOTHER, texts.OVERLAPPING, texts.DEFERRED})
 """True as long as there would be room but for what others keep or ask for."""
 
 

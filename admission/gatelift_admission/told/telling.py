@@ -7,6 +7,7 @@ changed is marked so that the caller may merge it with the next. Neighbour: `eng
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
@@ -17,9 +18,9 @@ from gatelift_admission.queues.models import is_stopped
 from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision, Evict, Inadmissible, Unreserve
 
-_FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
-_DRAIN = "HoldAndDrain"
-EARLY_AT_ONCE = 2
+_FIGURES: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
+_DRAIN: Final = "HoldAndDrain"
+EARLY_AT_ONCE: Final = 2
 """Entries dropped in one call before their time: more than one call adds to the line."""
 
 

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
-AMOUNT_MAX = 2**63 - 1
-AMOUNT_MIN = -(2**63)
-UNLIMITED = AMOUNT_MAX
-QUANTITY_LENGTH_MAX = 128
+AMOUNT_MAX: Final = 2**63 - 1
+AMOUNT_MIN: Final = -(2**63)
+UNLIMITED: Final = AMOUNT_MAX
+QUANTITY_LENGTH_MAX: Final = 128
 """Longest accepted text: int64 needs 19 digits; the rest bounds the work on hostile input."""
-EXPONENT_BOUND = 200
+EXPONENT_BOUND: Final = 200
 """Beyond 10^200 a non-zero value is above int64 for any accepted length, below 10^-200 it is the smallest step."""
-PARSE_CACHE = 4096
+PARSE_CACHE: Final = 4096
 """Distinct quantities of one installation are few; 4096 entries are below a megabyte."""
 
-_QUANTITY = re.compile(
+_QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
     r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+))?",
     re.ASCII,
 )
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL_UP = ("", "k", "M", "G", "T", "P", "E")
-_BINARY_UP = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_BINARY_RESOURCES = frozenset({"memory", "ephemeral-storage"})
-_BINARY_MIN = 1024
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_UP: Final = ("", "k", "M", "G", "T", "P", "E")
+_BINARY_UP: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BINARY_RESOURCES: Final = frozenset({"memory", "ephemeral-storage"})
+_BINARY_MIN: Final = 1024
 
 
 class QuantityError(ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.core import Toleration
@@ -17,7 +17,7 @@ from gatelift_kube.values.resources import ObjectKey
 
 Cell = tuple[str, str]
 """(flavor, resource): the unit in which quota is counted."""
-CELLS_MAX = 4096
+CELLS_MAX: Final = 4096
 """Cells that are one object each: more than a management cluster has flavors times resources."""
 Amounts = dict[str, int]
 """Resource name to amount."""
@@ -147,13 +147,13 @@ class CycleResult:
     nominations: int = 0
 
 
-WAKE_PERIOD = 0.05
+WAKE_PERIOD: Final = 0.05
 """Recommended seconds of collecting wake-ups; the curve is in docs/decisions."""
-WAKE_PERIOD_MAX = 1.0
+WAKE_PERIOD_MAX: Final = 1.0
 """Recommended limit of their growth: Kueue's fixed period."""
-PREEMPTION_PATIENCE = 1.0
+PREEMPTION_PATIENCE: Final = 1.0
 """Recommended seconds for which what is about to end by itself is not preempted."""
-TEXT_REFRESH = 2.0
+TEXT_REFRESH: Final = 2.0
 """Recommended seconds of rest before texts are brought up to date: an end and what follows from it are one change."""
 
 

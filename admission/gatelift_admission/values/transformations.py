@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.values import amounts
 
 Amounts = dict[str, int]
-REPLACE = "Replace"
-RETAIN = "Retain"
-_BILLION = 10**9
+REPLACE: Final = "Replace"
+RETAIN: Final = "Retain"
+_BILLION: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.standings import ACTIVE, Stander
@@ -17,13 +18,13 @@ from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.waking.kept_quota import Kept
 
-VOID_SLACK = 64
+VOID_SLACK: Final = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
 
-HEAP_MAX = 512
+HEAP_MAX: Final = 512
 """Up to how many stand in a heap alone: below that a sorted list gains nothing."""
 
-DEMANDS_MAX = 256
+DEMANDS_MAX: Final = 256
 """Shapes of a queue whose demand is remembered: with more, all are worked out anew now and then."""
 
 Stand = tuple[float, str, int]

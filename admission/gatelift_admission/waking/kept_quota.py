@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 
-PARTS = 4
+PARTS: Final = 4
 """What one priority releases within this part of a period is one amount; all are looked at once in a part at most."""
-AMOUNTS_MAX = 16
+AMOUNTS_MAX: Final = 16
 """Amounts that are told apart for each queue: four priorities, each in all parts. More join the latest."""
 
 

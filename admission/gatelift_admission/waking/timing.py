@@ -20,25 +20,26 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.model import Cell, EngineSettings, Usage
 from gatelift_admission.waking.kept_quota import PARTS, KeptQuota
 
-SOON = 0.005
+SOON: Final = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some
 queues borrow in a cycle what others that released more reclaim in the next (a cycle takes one head of each queue)."""
-PERIOD_MIN = 0.02
+PERIOD_MIN: Final = 0.02
 """Seconds of collecting from which the period grows: far above the time that a cycle takes."""
-PERIOD_OF_QUEUE = 0.002
+PERIOD_OF_QUEUE: Final = 0.002
 """Seconds of it for each queue of a tree, up to the longest: turns of many queues are rarer, and cost no more."""
-PERIOD_GROWTH = 1.5
+PERIOD_GROWTH: Final = 1.5
 """By what the period grows with each workload that is preempted soon after it was let in."""
-PERIOD_DECAY = 0.99
+PERIOD_DECAY: Final = 0.99
 """By what it shrinks with each that passes: halved after 69, so that a burst is not forgotten before the next."""
-ROUNDING = 1e-6
+ROUNDING: Final = 1e-6
 """Seconds by which sums of times may be wrong: what is due now is not kept any more."""
-BANDS_MAX = 4
+BANDS_MAX: Final = 4
 """Priorities of a tree that have a turn of their own; those below share one: a turn looks at every queue."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sized
 from dataclasses import dataclass
+from typing import Final
 
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.flavors.assignment import Option
@@ -20,7 +21,7 @@ from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
 from gatelift_admission.waking.kept_quota import Kept
 from gatelift_admission.waking.timing import Band
 
-_SCAN_MAX = 32
+_SCAN_MAX: Final = 32
 """Watches of one cell up to which the first in order of those that fit is woken alone, instead of all of them."""
 
 WatchKey = tuple[Cell, int | None]
