@@ -94,7 +94,7 @@ class ManagerLink:
         """Do what is due: obey what had to wait, dial, renew, acknowledge."""
         if self._session is not None:
             try:
-                orders.answer_late_stops(self._world, now)
+                orders.answer_late(self._world, now)
                 self._carry_out(self._session.tick(now), now)
                 self._answer_inventory(now)
             except Exception as error:  # noqa: BLE001 (containment: what one session says ends no process)

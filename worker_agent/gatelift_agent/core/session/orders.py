@@ -26,8 +26,8 @@ from gatelift_agent.core.placement.placements import (
 )
 from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.reporting import reports
-from gatelift_agent.core.seeing import observing
-from gatelift_agent.core.session import late_lifts, late_stops, naming
+from gatelift_agent.core.seeing import observing, unlisted
+from gatelift_agent.core.session import late_commits, late_lifts, late_stops, naming
 from gatelift_agent.core.state import containment, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
@@ -154,7 +154,12 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
         return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; wait for its renewal"
     if held is None and holds.is_full(world):
         return Refusal.QUOTA_BUSY, f"{holds.HOLDS_MAX} offers are held already; wait until some are taken"
-    return policy.namespace_refusal(offer.namespace, world.namespaces.get(offer.namespace), world.settings.policy)
+    return _why_not_there(world, offer.namespace)
+
+
+def _why_not_there(world: World, name: str) -> tuple[Refusal, str] | None:
+    refused = policy.namespace_refusal(name, world.namespaces.get(name), world.settings.policy)
+    return refused or unlisted.why_not(world, name)
 
 
 # --- commits -----------------------------------------------------------------------------------------------------
@@ -162,9 +167,9 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
 
 def _commit(world: World, commit: Commit, now: float) -> None:
     placement = world.placements.get(commit.key)
-    if placement is None and unknowns.may_be_of(world, commit.key, all_of_it=True):
-        # It may run, which a refusal would deny. Once it was read it is told of, and asks for its confirmation.
+    if placement is None and late_commits.waits(world, commit):  # it may run, which a refusal would deny
         world.note("warning", f"{commit.key}: not answered before all that may be of it could be read")
+        late_commits.keep(world, commit)
         return
     if placement is not None and placement.state is PlacementState.KEPT:
         placement = None  # it is over, as one of which nothing is left
@@ -208,7 +213,7 @@ def _why_no_commit(world: World, placement: Placement | None, commit: Commit, no
     judged = _judge(world, commit)
     if judged.refusal is not None:  # more than what the offer held
         return judged.refusal, judged.text
-    return policy.namespace_refusal(commit.namespace, world.namespaces.get(commit.namespace), world.settings.policy)
+    return _why_not_there(world, commit.namespace)
 
 
 def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
@@ -354,8 +359,10 @@ def _stop(world: World, stop: Stop, now: float) -> None:
         _end_for(world, placement, stop)
 
 
-def answer_late_stops(world: World, now: float) -> None:
-    """Obey stops of this session that came while what they name could be here without being known."""
+def answer_late(world: World, now: float) -> None:
+    """Obey stops and commits of this session that came while what they name could be here without being known."""
+    for commit in late_commits.due(world):
+        _commit(world, commit, now)
     for stop in late_stops.due(world, now):
         _stop(world, stop, now)
 
