@@ -7,6 +7,8 @@ Offers and holds need no write, they expire. Neighbours: `fit` says whom to ask,
 from __future__ import annotations
 
 from gatelift.core import texts
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.dispatching import credit
 from gatelift.core.dispatching.fit import candidates, pod_set_requests
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
@@ -14,10 +16,13 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Owner
 from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.state.case import Case
+from gatelift.core.state.cluster_changes import Gain
+from gatelift.core.state.cluster_waiters import Pace
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
 from gatelift.core.state.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.told import telling
+from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.messages import Bid, BidKind, Message, Offer, Withdraw
 from gatelift_wire.values.refusals import Refusal
 
@@ -66,14 +71,18 @@ def _is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> b
     """Wait for room at these; False when that has had its time: what is kept for them is kept from all others.
 
     They have so long from when one of them answered anybody, since a long line is worked through; and from the first
-    time that it waits. Who has found nobody before holds no quota for who answers nobody (HD-294).
+    time that it waits. Who has found nobody before holds no quota for who answers nobody (HD-294), nor does anybody
+    once another one has waited for that in vain (HD-301).
     """
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     since = core.cluster_waiters.wait_for_room(attempt.uid, short, checks, now)
     heard = max(core.open_offers.answered_at(name) for name in short)
-    until = max(heard, heard if core.failures.has_given_up(attempt.uid) else since) + ROOM_SECONDS
+    in_vain = core.failures.has_given_up(attempt.uid) or credit.all_dry(core, short, now)
+    until = max(heard, heard if in_vain else since) + ROOM_SECONDS
     until = min(until, since + ROOM_SECONDS_MAX)
     if now >= until:
+        if now >= since + ROOM_SECONDS:
+            core.cluster_changes.gave_up(short, now)
         return False
     core.agenda.wake(attempt.look, min(until, now + ANSWER_SECONDS_MAX))
     return True
@@ -150,7 +159,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
         choose(case, owner, preempting)
         return
     slow = silent + [name for name, bid in asked.bids.items() if bid.kind is BidKind.NEEDS_TIME]
-    if slow and now < asked.patient_until:
+    if now < asked.patient_until and not all(credit.is_mute(core, name) for name in slow):
         core.agenda.wake(attempt.look, asked.patient_until)
         return
     for name in slow:
@@ -226,8 +235,12 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
 
 def free_room(core: Core, uid: str, cluster: str) -> None:
     """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
-    if core.placements.applied(cluster, uid):
-        wake_one(core, cluster)
+    if not core.placements.applied(cluster, uid):
+        return
+    wake_one(core, cluster)
+    if core.cluster_changes.may_be_mute(cluster):  # nobody stands in line there
+        core.cluster_changes.of(cluster).gains(Gain(room=True), core.now)
+        core.agenda.mark(Key(Look.WAKING, ObjectKey("", cluster)))
 
 
 def wake_one(core: Core, cluster: str) -> None:
@@ -252,7 +265,21 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     attempt.wait_for(said)
     if why is None:
         core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
-        if core.cluster_changes.gained_since(attempt.why_not, since):
-            core.failures.wake(attempt.uid, now + settings.give_up_base)  # it changed after it had refused
+        _ask_again(core, attempt, since, now)
         telling.no_cluster(core, attempt, said)
     core.mark_attempt(attempt)
+
+
+def pace(core: Core, cluster: str) -> Pace:
+    """Return how often a cluster wakes the same work."""
+    settings = core.settings.dispatch
+    return Pace(settings.give_up_base, settings.give_up_max, core.open_offers.answered_at(cluster))
+
+
+def _ask_again(core: Core, attempt: Attempt, since: float, now: float) -> None:
+    """Try again soon what has found nobody, where a cluster that may take it has had more to give after it refused."""
+    for name in core.cluster_changes.gained_since(attempt.why_not, since):
+        view = core.view(name)
+        if view is None or credit.is_dry(core, view, now) or not credit.may_be_taken(core, attempt, view, now):
+            continue
+        core.failures.wake(attempt.uid, core.cluster_waiters.wake_later(attempt.uid, name, now, pace(core, name)))
