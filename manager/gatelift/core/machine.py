@@ -60,11 +60,12 @@ from gatelift_kube.deciding.writes import (
 from gatelift_kube.values.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.moments import soonest
 
-_SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN})
+_SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN, Look.UNCOMPARED})
 """Looks that come to their end though it did not go well: that is seen as it is decided on, or taken."""
 HELD_SECONDS = 60.0
 """After so long it is looked whether what nobody looks at is to be stopped: it is the time that runs out of some."""
 READ_AT_LAST = "a record could be read at last: what was said of its placement until then is to be said again"
+COMPARED_ANEW = "not all that is here could be compared with the record: greet anew"
 NOT_ENDED = "the look that asked for it came to no end"
 KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
@@ -338,7 +339,7 @@ class Machine:
         if key.look is Look.DECIDING:
             containment.tell_doubts(core, now)
             return  # it rang: what is due is decided behind this
-        if core.untaken and containment.is_held(core, key):
+        if (core.untaken or core.caution.uncompared) and containment.is_held(core, key):
             self._hold(key, now)
             return
         rests = core.contained.rests_until(key, now)
@@ -381,6 +382,9 @@ class Machine:
             self._take_again(ObjectRef(key.resource, key.object), now)
         elif key.resource is not None:
             owners.reconcile(self.core, ObjectRef(key.resource, key.object), now)
+        elif key.look is Look.UNCOMPARED:
+            for cluster in containment.compare_again(self.core, key.object, now):
+                self._pass_on(BreakOff(cluster=cluster, text=COMPARED_ANEW), now)
         elif key.look is Look.INFORM:
             self.core.call_to_inform(now)
         elif key.look is Look.UNSENT:
