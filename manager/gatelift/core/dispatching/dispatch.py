@@ -10,6 +10,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.dispatching import credit
 from gatelift.core.dispatching.fit import candidates, pod_set_requests
+from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
@@ -109,7 +110,7 @@ def _offer(case: Case, owner: Owner, asked: OfferRound, names: list[str]) -> Non
         name=owner.object.metadata.name,
         queue=workload.spec.queue_name,
         priority=workload.spec.priority or 0,
-        pod_sets=pod_set_requests(attempt, workload),
+        pod_sets=with_uncounted(core, pod_set_requests(attempt, workload), workload),
         hold_seconds=settings.hold_seconds,
     )
     attempt.follow(Internal.OFFER)
