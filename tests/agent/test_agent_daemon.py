@@ -34,6 +34,7 @@ from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.tasks import Supervisor, spawn
 from gatelift_kube.values.resources import JOB, LEASE, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
+from gatelift_sandbox.faults import FaultAction, PlannedFault
 from gatelift_wire.values import inventory, tokens
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
@@ -233,6 +234,28 @@ async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at
     found = running.cluster.store.look(("", "pods"), TEAM, "p")
     assert found is not None
     assert not found["metadata"].get("deletionTimestamp")
+
+
+async def test_hd_300_a_namespace_that_may_not_be_listed_is_named_by_the_readiness_of_who_serves_the_others(
+    running: Running,
+) -> None:
+    document = {"metadata": {"name": "shut", "labels": {"gatelift.dev/accept": "true"}}}
+    async with Client.connect(running.config) as client:
+        await client.create(NAMESPACE, "", msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", **document}))
+    shut = PlannedFault(action=FaultAction.REFUSE, resource="jobs", namespace="shut", code=403, count=100_000)
+    running.cluster.faults.add(shut)
+    agent = await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    status, text = await _get(agent, "/readyz")
+    assert status == 200
+    assert "namespace shut: accepts work, and the agent may not list it" in text
+    assert "kubectl -n shut apply -k deploy/agent/namespace" in text
+    _place(running.edge)
+    await until(lambda: running.reports(m.GatesLifted), "the other namespace is served")
+    running.cluster.faults.clear()
+    async with asyncio.timeout(60):
+        while (await _get(agent, "/readyz"))[1] != "ok\n":  # noqa: ASYNC110 - asked by HTTP
+            await asyncio.sleep(0.05)
 
 
 async def test_a_second_replica_stands_by(running: Running) -> None:

@@ -19,6 +19,7 @@ from gatelift_agent.core.values.events import (
     Event,
     NamespaceNotRead,
     NamespaceRead,
+    NamespaceRefused,
     NamespaceSynced,
     PodsNotRead,
     PodsRead,
@@ -215,3 +216,21 @@ async def test_hd_40_a_list_of_what_is_hidden_that_fails_is_asked_for_again(
     reading.server.fault("GET", "namespaces/n/", times=12, status=403)
     reading.api.watch_namespaces(["n"])
     await until(lambda: NamespaceSynced(namespace="n") in reading.posted, "the namespace is listed")
+
+
+async def test_hd_300_a_namespace_that_may_not_be_listed_is_told_and_asked_again(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/n/jobs", times=2, status=403)
+    reading.api.watch_namespaces(["n", "other"])
+    await until(lambda: NamespaceSynced(namespace="n") in reading.posted, "the namespace is listed after all")
+    refused = [event for event in reading.posted if isinstance(event, NamespaceRefused)]
+    assert [event.namespace for event in refused] == ["n", "n"]
+    assert refused[0].message.startswith("403")
+
+
+async def test_hd_300_an_api_server_that_fails_does_not_say_that_a_namespace_may_not_be_listed(
+    reading: Reading,
+) -> None:
+    reading.server.fault("GET", "namespaces/n/jobs", times=6, status=500)
+    reading.api.watch_namespaces(["n"])
+    await until(lambda: NamespaceSynced(namespace="n") in reading.posted, "the namespace is listed after all")
+    assert not [event for event in reading.posted if isinstance(event, NamespaceRefused)]

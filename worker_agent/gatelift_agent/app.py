@@ -35,6 +35,7 @@ from gatelift_agent.adapters.metrics import AgentMetrics
 from gatelift_agent.adapters.targets import Endpoint
 from gatelift_agent.config import AgentConfiguration
 from gatelift_agent.core.machine import AgentMachine
+from gatelift_agent.core.seeing import unlisted
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
@@ -186,7 +187,9 @@ class _AgentProcess:
             await self._end()
 
     async def _serve(self, address: str, tls: ssl.SSLContext | None = None) -> str:
-        server = StatusServer(self._metrics.registry, self._missing, self._refresh, access=self._access)
+        server = StatusServer(
+            self._metrics.registry, self._missing, self._refresh, access=self._access, but=self._left_out
+        )
         await server.start(address, tls)
         self._servers.append(server)
         return server.address
@@ -292,6 +295,9 @@ class _AgentProcess:
         if not self._machine.world.ready:
             return "not all objects are listed yet"
         return ""
+
+    def _left_out(self) -> str:
+        return unlisted.summary(self._machine.world)
 
     def _refresh(self) -> None:
         health = self._api.health

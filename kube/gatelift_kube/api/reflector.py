@@ -32,7 +32,15 @@ import structlog
 from gatelift_kube.api.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.deciding.backoff import Backoff
 from gatelift_kube.deciding.cache import Cache, key_of
-from gatelift_kube.deciding.errors import ApiError, GoneError, KubeError, NotFoundError, SilentError, UndecodableError
+from gatelift_kube.deciding.errors import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    KubeError,
+    NotFoundError,
+    SilentError,
+    UndecodableError,
+)
 from gatelift_kube.deciding.history import History
 from gatelift_kube.deciding.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 from gatelift_kube.decoding import decoding
@@ -103,6 +111,8 @@ class Reflector:
         """Set after the first complete list."""
         self.not_served = ""
         """What to do about a kind that the API server does not serve; "" where it does."""
+        self.forbidden = ""
+        """What the API server said where it does not let us read; "" where it does, or nobody knows."""
         self.heard_at: float | None = None
         """When the API server last said anything (monotonic seconds), bookmarks included."""
         self._client = client
@@ -191,6 +201,7 @@ class Reflector:
             except KubeError as error:
                 self._failures += 1
                 self.not_served = self._way_out if isinstance(error, NotFoundError) else ""
+                self.forbidden = str(error) if isinstance(error, ForbiddenError) else ""
                 problem = self.not_served or f"{self.resource.plural}: {error}"
                 passing = isinstance(error, ApiError) and error.status == 429
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
@@ -228,7 +239,7 @@ class Reflector:
             self._client.list(self.resource, self.selection, limit=self._limits.page_size, with_raw=self._with_raw)
         ) as pages:
             async for page in pages:
-                self.heard_at, self.not_served = self._clock(), ""
+                self.heard_at, self.not_served, self.forbidden = self._clock(), "", ""
                 self._compare(page)
                 for unread in page.unread:
                     missing.discard(unread.key)

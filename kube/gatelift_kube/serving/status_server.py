@@ -40,15 +40,17 @@ class StatusServer:
         refresh: Callable[[], None],
         clock: Clock = monotonic,
         access: MetricsAccess | None = None,
+        but: Callable[[], str] = str,
     ) -> None:
         """`missing` returns "" when ready; `refresh` sets gauges before a scrape.
 
-        `access` decides who is given metrics; None: everybody.
+        `access` decides who is given metrics; None: everybody. `but` returns what is not served though all else is.
         """
         self._registry = registry
         self._missing = missing
         self._refresh = refresh
         self._access = access
+        self._but = but
         self._door = Door("health and metrics", LIMITS)
         self._clock = clock
         self._figures = b""
@@ -86,7 +88,8 @@ class StatusServer:
 
     async def _ready(self, _request: web.Request) -> web.Response:
         missing = self._missing()
-        return web.Response(status=503 if missing else 200, text=(missing or "ok") + "\n")
+        but = "" if missing else self._but()
+        return web.Response(status=503 if missing else 200, text=(missing or f"ok{but and f', but {but}'}") + "\n")
 
     async def _metrics(self, request: web.Request) -> web.Response:
         if self._access is not None:

@@ -155,6 +155,7 @@ class PodSetRequest:
     """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units).
 
     In a commit only: `additions` (JSON): what checks want on its pods (KEP-993); `needs`: digest of what a pod needs.
+    `uncounted`: what its pods ask for in total of what quota does not count; older agents do not read it.
     """
 
     name: str
@@ -163,6 +164,7 @@ class PodSetRequest:
     flavors: tuple[tuple[str, str], ...] = ()  # resource -> flavor granted by the manager
     additions: bytes = b""
     needs: str = ""
+    uncounted: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

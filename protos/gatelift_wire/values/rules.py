@@ -367,6 +367,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "flavors": _many(_pair(_WORD), limits.PAIRS_MAX),
         "additions": _JSON,
         "needs": _WORD_MAYBE,
+        "uncounted": _AMOUNTS,
     },
     messages.Offer: {
         "key": _key,

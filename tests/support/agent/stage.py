@@ -413,7 +413,7 @@ class Stage(Watches):
                 )
             case wire.Welcomed(resumed=False):
                 peer.request += 1
-                self._peer_outputs(session.ask_inventory(peer.request, self.now))
+                self._peer_outputs(session.ask_inventory(peer.request, self.now, peer.namespaces))
             case wire.InventoryReceived(entries=entries, unheard=unheard):
                 peer.inventories.append(entries)
                 peer.unheard.append(unheard)

@@ -77,6 +77,8 @@ class Peer:
     open: bool = False
     grants: bool = True
     confirm_all: bool = True
+    namespaces: tuple[str, ...] = ()
+    """Those in which its record has placements, as it says when it asks for an inventory."""
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [message for message in self.heard if isinstance(message, kind)]

@@ -34,10 +34,17 @@ class Watches:
         self.listing = True
         """Whether namespaces are listed when they are asked for; what was asked for before waits for `list_late`."""
         self._asked: tuple[str, ...] = ()
+        self.refused: set[str] = set()
+        """Namespaces that nobody lets the agent list."""
 
     def list_late(self) -> None:
         """List the namespaces that were asked for while nothing was listed."""
         self.listing = True
+        self._list_namespaces(self._asked)
+
+    def let_list(self, namespace: str) -> None:
+        """Let the agent list a namespace; its watches ask again by themselves."""
+        self.refused.discard(namespace)
         self._list_namespaces(self._asked)
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
@@ -76,7 +83,10 @@ class Watches:
         self._asked = namespaces
         if not self.listing:
             return
-        for namespace in sorted(set(namespaces) - self.watched):
+        for namespace in sorted(set(namespaces) & self.refused):
+            message = f"403 Forbidden: jobs.batch is forbidden in namespace {namespace}"
+            self.events.append(events.NamespaceRefused(namespace=namespace, message=message))
+        for namespace in sorted(set(namespaces) - self.watched - self.refused):
             for resource in self.placed:
                 for stored in self.store.all((resource.group, resource.plural)):
                     if namespace not in {"", stored.namespace}:
@@ -86,4 +96,4 @@ class Watches:
                     if hidden or self._selects(resource, stored):
                         self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))
-        self.watched = set(namespaces)
+        self.watched = set(namespaces) - self.refused

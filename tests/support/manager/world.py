@@ -394,9 +394,10 @@ def a_world(
     dispatch: DispatchSettings | None = None,
     readiness: ReadinessSettings | None = None,
     kinds: Registry = SERVED,
+    **settings: Any,
 ) -> World:
     """Return a world that has been set up: objects applied, clusters connected, everything quiet."""
-    settings: dict[str, Any] = {"readiness": readiness, "kinds": kinds}
+    settings |= {"readiness": readiness, "kinds": kinds}
     world = World(settings={**settings, "dispatch": dispatch} if dispatch is not None else settings)
     for document in setting:
         world.api.apply(document)

@@ -24,6 +24,7 @@ from gatelift_agent.core.values.events import (
     Event,
     NamespaceNotRead,
     NamespaceRead,
+    NamespaceRefused,
     NamespaceSynced,
     PodsNotRead,
     PodsRead,
@@ -304,6 +305,7 @@ class WorkerApi:
                     resource,
                     Selection(namespace=namespace, labels=labels),
                     self._namespace_emit(namespace, number, waiting, listed),
+                    self._namespace_refused(namespace, waiting),
                 )
                 for number, (resource, labels) in enumerate(self._watched)
             ]
@@ -340,6 +342,15 @@ class WorkerApi:
 
         return emit
 
+    def _namespace_refused(self, namespace: str, waiting: set[int]) -> Callable[[str], None]:
+        """Return what takes that one kind may not be read there; told until the namespace is synced."""
+
+        def refused(message: str) -> None:
+            if waiting:
+                self._post(NamespaceRefused(namespace=namespace, message=message))
+
+        return refused
+
     async def _find_hidden(self, namespace: str, emit: Callable[[ApiEvent], None], listed: asyncio.Event) -> None:
         """Tell of what is ours by its marks and shown by no watch, once; then that this has been looked for."""
         await listed.wait()  # what loses its label between two lists would be in neither
@@ -361,14 +372,22 @@ class WorkerApi:
         return True
 
     def _reflect(
-        self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]
+        self,
+        resource: Resource,
+        selection: Selection,
+        emit: Callable[[ApiEvent], None],
+        refused: Callable[[str], None] = lambda _why: None,
     ) -> asyncio.Task[None]:
         shared = self._shared.get((resource, selection))
         if shared is not None:
             return self._supervisor.spawn(f"follow {resource.plural}", shared.follow(emit))
-        reflector = Reflector(
-            self._client, resource, emit, selection=selection, on_problem=self._problem, clock=self._clock
-        )
+
+        def problem(text: str) -> None:
+            self._problem(text)
+            if reflector.forbidden:
+                refused(reflector.forbidden)
+
+        reflector = Reflector(self._client, resource, emit, selection=selection, on_problem=problem, clock=self._clock)
         where = f" in {selection.namespace}" if selection.namespace else ""
         return self._supervisor.spawn(f"watch {resource.plural}{where}", reflector.run())
 

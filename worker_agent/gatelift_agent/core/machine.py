@@ -17,7 +17,7 @@ from gatelift_agent.core.beginning import last_looks, rebuilding
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import ENDING, Placement
 from gatelift_agent.core.refusing import policy
-from gatelift_agent.core.seeing import doubts, early, foreign, taking
+from gatelift_agent.core.seeing import doubts, early, foreign, taking, unlisted
 from gatelift_agent.core.session.link import ManagerLink
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
@@ -90,7 +90,7 @@ class AgentMachine:
         containment.release_again(self._world, now)
         if self._world.namespace_left:
             self._world.namespace_left = False
-            self._namespaces_changed()
+            self._namespaces_changed(now)
         self._flush(now)
         commands, self._world.commands = self._world.commands, []
         return commands
@@ -138,10 +138,8 @@ class AgentMachine:
                 self._synced.add(resource)
                 if resource == NODE:
                     world.nodes.synced()
-            case events.NamespaceSynced(namespace=namespace):
-                world.listed.add(namespace)
-                rebuilding.take_namespace(world, namespace, now)
-                doubts.listed(world, now)
+            case events.NamespaceRefused() | events.NamespaceSynced():
+                self._list_answered(event, now)
             case events.AgentLeadershipGained():
                 self._lose(now)
                 ahead = event.unix - now if event.unix else None
@@ -164,6 +162,16 @@ class AgentMachine:
                 world.say(CertificateRequest(request=request))
             case events.IdentityReplaced():
                 self._link.redial(now)
+
+    def _list_answered(self, event: events.NamespaceRefused | events.NamespaceSynced, now: float) -> None:
+        world, name = self._world, event.namespace
+        if isinstance(event, events.NamespaceRefused):
+            unlisted.refused(world, name, event.message)
+            return
+        world.listed.add(name)
+        unlisted.listed(world, name)
+        rebuilding.take_namespace(world, name, now)
+        doubts.listed(world, now)
 
     def _read(self, event: events.ReadAnswer, now: float) -> None:
         asked = self._world.writes.answered(event.read_id)
@@ -236,10 +244,11 @@ class AgentMachine:
             needed.add(CONFIG_MAP)
         if not needed <= self._synced or world.untaken.own_memory:
             return
-        self._namespaces_changed()
+        self._namespaces_changed(now)
         # One that is being deleted may let nobody list it any more: it is listed late, or looked into (`last_looks`).
+        # One that nobody lets us list keeps no other from being served (`unlisted`).
         waiting = set(self._watched) - world.listed
-        if waiting <= world.condemned.keys():
+        if waiting <= world.condemned.keys() | world.shut.keys():
             world.unlisted |= waiting
             self._become_ready(now)
 
@@ -254,7 +263,7 @@ class AgentMachine:
         cluster_uid = system.metadata.uid if system is not None else ""
         self._link.start(state.session, state.term, world.keeper.sealed, cluster_uid, now)
 
-    def _namespaces_changed(self) -> None:
+    def _namespaces_changed(self, now: float) -> None:
         """Watch the namespaces that accept work, and those in which objects of ours may be left.
 
         One that is gone is watched for as long as a placement is in it: the last events of its objects may still come.
@@ -275,6 +284,7 @@ class AgentMachine:
                 early.forget_namespace(world, left)
                 world.untaken.forget_namespace(left)
                 world.listed.discard(left)
+                unlisted.left(world, left, now)
             self._watched = wanted
             world.commands.append(WatchNamespaces(namespaces=wanted))
         world.capacity_changed = True
@@ -345,6 +355,5 @@ class AgentMachine:
         world = self._world
         if self._settings.policy.any_namespace:
             return tuple(sorted(world.namespaces))
-        return tuple(
-            sorted(name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy))
-        )
+        accepting = {name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy)}
+        return tuple(sorted(accepting - world.shut.keys()))

@@ -25,6 +25,7 @@ class Look(enum.StrEnum):
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     DECIDING = "deciding"  # quota, after deciding on it has failed
     UNDECIDED = "undecided"  # a Workload, after deciding on its quota has failed
+    UNCOMPARED = "uncompared"  # a Workload whose placement could not be compared with what its cluster listed
     UNTAKEN = "untaken"  # an object of which a version could not be taken
     DOUBTS = "doubts"  # placements that no cache explains
     WORDS = "words"  # what follows a cluster's reports and waits for its share of all writes

@@ -17,6 +17,8 @@ from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained
+from gatelift.core.rules import containment
+from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import few_lines, predecessors
 from gatelift.core.state.core import DOUBTS, Core
 from gatelift.core.told import mirror
@@ -50,12 +52,13 @@ class Comparison:
     Until it is done the cluster is told nothing but what the comparison itself says (`Core.sessions`).
     """
 
-    __slots__ = ("_answers", "_facts", "_listed", "_owed", "_steps", "_upcall")
+    __slots__ = ("_answers", "_facts", "_listed", "_owed", "_raised", "_steps", "_upcall")
 
     def __init__(self, core: Core, upcall: PlacementsInventoried) -> None:
         self._upcall = upcall
         self._listed: dict[PlacementKey, InventoryEntry] = {}
         self._answers = False
+        self._raised: set[str] = set()
         self._facts = self._judged_by(core)
         core.sessions.compare(upcall.cluster)
         self._owed = core.sessions.take_owed(upcall.cluster)
@@ -100,8 +103,20 @@ class Comparison:
             yield
         placing.forget_unlisted(core, cluster, placing.of_what_is_kept(self._owed, self._listed))
         while left:
-            _compare(core, cluster, heappop(left), self._listed, self._facts)
+            uid = heappop(left)
+            with Boundary(self._not_compared, core, uid, now=core.now):
+                _compare(core, cluster, uid, self._listed, self._facts)
             yield
+        again = core.caution.uncompared_at(cluster) - self._raised  # what raised last time
+        for uid in again:
+            core.caution.compared(cluster, uid)
+        yield from self._others(core)
+        for uid in again - self._raised:
+            containment.compared(core, uid)
+
+    def _others(self, core: Core) -> Iterator[None]:
+        """Take what is listed beside what the record has there."""
+        cluster = self._upcall.cluster
         aside = core.caution.set_aside  # nobody can tell what the records of those say
         unlisted = tuple(entry for entry in self._listed.values() if entry.key.uid not in aside)
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
@@ -117,6 +132,11 @@ class Comparison:
         reports.let_go_unlisted(core, cluster)
         core.agenda.mark(DOUBTS)
         core.links.compared(cluster, self._upcall.session)
+
+    def _not_compared(self, core: Core, uid: str, error: Exception, now: float) -> None:
+        """Set aside one placement with which comparing raised; all others are compared."""
+        self._raised.add(uid)
+        containment.not_compared(core, self._upcall.cluster, uid, error, now)
 
     def _some(self) -> Iterator[tuple[InventoryEntry, ...]]:
         entries = self._upcall.entries
@@ -145,7 +165,8 @@ class Comparison:
             core.note(f"{text}; see docs/operations.md if the management cluster was restored", warning=True)
         for entry in entries:
             if not (suspicious and _unexplained(core, cluster, entry)):
-                _drop(core, cluster, entry, core.now)
+                with Boundary(self._not_compared, core, entry.key.uid, now=core.now):
+                    _drop(core, cluster, entry, core.now)
             yield
 
     def _note(self, core: Core, entry: InventoryEntry) -> None:

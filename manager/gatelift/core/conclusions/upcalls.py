@@ -40,6 +40,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case LinkBroken():
             core.sessions.broken(upcall.cluster, upcall.session)
             recovery_lists.over(core, upcall.cluster)
+            core.cluster_changes.heard(upcall.cluster, core.open_offers.answered_at(upcall.cluster))
             core.open_offers.session_ended(upcall.cluster)
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)

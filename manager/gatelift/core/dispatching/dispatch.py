@@ -6,8 +6,9 @@ winner; `fit` says whom to ask, `bids` which answers count, `winner` writes who 
 
 from __future__ import annotations
 
-from gatelift.core.dispatching import bids, giving_back
+from gatelift.core.dispatching import bids, credit, giving_back
 from gatelift.core.dispatching.fit import candidates, pod_set_requests
+from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
@@ -60,14 +61,18 @@ def _is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> b
     """Wait for room at these; False when that has had its time: what is kept for them is kept from all others.
 
     They have so long from when one of them answered anybody, since a long line is worked through; and from the first
-    time that it waits. Who has found nobody before holds no quota for who answers nobody (HD-294).
+    time that it waits. Who has found nobody before holds no quota for who answers nobody (HD-294), nor does anybody
+    once another one has waited for that in vain (HD-301).
     """
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     since = core.cluster_waiters.wait_for_room(attempt.uid, short, checks, now)
     heard = max(core.open_offers.answered_at(name) for name in short)
-    until = max(heard, heard if core.failures.has_given_up(attempt.uid) else since) + ROOM_SECONDS
+    in_vain = core.failures.has_given_up(attempt.uid) or credit.all_dry(core, short, now)
+    until = max(heard, heard if in_vain else since) + ROOM_SECONDS
     until = min(until, since + ROOM_SECONDS_MAX)
     if now >= until:
+        if now >= since + ROOM_SECONDS:
+            core.cluster_changes.gave_up(short, now)
         return False
     core.agenda.wake(attempt.look, min(until, now + ANSWER_SECONDS_MAX))
     return True
@@ -94,7 +99,7 @@ def _offer(case: Case, owner: Owner, asked: OfferRound, names: list[str]) -> Non
         name=owner.object.metadata.name,
         queue=workload.spec.queue_name,
         priority=workload.spec.priority or 0,
-        pod_sets=pod_set_requests(attempt, workload),
+        pod_sets=with_uncounted(core, pod_set_requests(attempt, workload), workload),
         hold_seconds=settings.hold_seconds,
     )
     attempt.follow(Internal.OFFER)
@@ -144,7 +149,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
         choose(case, owner, preempting)
         return
     slow = silent + [name for name, bid in asked.bids.items() if bid.kind is BidKind.NEEDS_TIME]
-    if slow and now < asked.patient_until:
+    if now < asked.patient_until and not all(credit.is_mute(core, name) for name in slow):
         core.agenda.wake(attempt.look, asked.patient_until)
         return
     for name in slow:

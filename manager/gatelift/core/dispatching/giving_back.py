@@ -6,10 +6,15 @@ Neighbours: `dispatch` gives back, `endings` and `placing` withdraw; whoever wai
 from __future__ import annotations
 
 from gatelift.core import texts
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.dispatching import credit
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.state.cluster_changes import Gain
+from gatelift.core.state.cluster_waiters import Pace
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
+from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.messages import Message, Withdraw
 
 
@@ -32,8 +37,12 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
 
 def free_room(core: Core, uid: str, cluster: str) -> None:
     """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
-    if core.placements.applied(cluster, uid):
-        wake_one(core, cluster)
+    if not core.placements.applied(cluster, uid):
+        return
+    wake_one(core, cluster)
+    if core.cluster_changes.may_be_mute(cluster):  # nobody stands in line there
+        core.cluster_changes.of(cluster).gains(Gain(room=True), core.now)
+        core.agenda.mark(Key(Look.WAKING, ObjectKey("", cluster)))
 
 
 def wake_one(core: Core, cluster: str) -> None:
@@ -58,7 +67,21 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     attempt.wait_for(said)
     if why is None:
         core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
-        if core.cluster_changes.gained_since(attempt.why_not, since):
-            core.failures.wake(attempt.uid, now + settings.give_up_base)  # it changed after it had refused
+        _ask_again(core, attempt, since, now)
         telling.no_cluster(core, attempt, said)
     core.mark_attempt(attempt)
+
+
+def pace(core: Core, cluster: str) -> Pace:
+    """Return how often a cluster wakes the same work."""
+    settings = core.settings.dispatch
+    return Pace(settings.give_up_base, settings.give_up_max, core.open_offers.answered_at(cluster))
+
+
+def _ask_again(core: Core, attempt: Attempt, since: float, now: float) -> None:
+    """Try again soon what has found nobody, where a cluster that may take it has had more to give after it refused."""
+    for name in core.cluster_changes.gained_since(attempt.why_not, since):
+        view = core.view(name)
+        if view is None or credit.is_dry(core, view, now) or not credit.may_be_taken(core, attempt, view, now):
+            continue
+        core.failures.wake(attempt.uid, core.cluster_waiters.wake_later(attempt.uid, name, now, pace(core, name)))

@@ -14,6 +14,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, fit, giving_back
+from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
@@ -112,7 +113,8 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    asked = additions.with_additions(fit.pod_set_requests(attempt, known), known, checks)
+    asked = with_uncounted(core, fit.pod_set_requests(attempt, known), known)
+    asked = additions.with_additions(asked, known, checks)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,

@@ -3,14 +3,15 @@
 A worker's word costs nothing to say, and each workload that is woken by it is looked at, weighed by the engine and
 offered to others as well, which nobody pays for. So what has not changed wakes nobody (`cluster_changes.gain`); what
 has, wakes whose queue, pin and selector lead there, a slice at a time; and a workload that found nobody is woken by one
-cluster once in the first step of its pause, by others meanwhile. Neighbours: `upcalls` tells of changes.
+cluster once in the first step of its pause, ever later if that answers nobody, by others meanwhile. Neighbours:
+`upcalls` tells of changes.
 """
 
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import fit, giving_back
+from gatelift.core.dispatching import credit, fit, giving_back
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import targets
 from gatelift.core.state import cluster_changes
@@ -139,20 +140,14 @@ def _slice(core: Core, followed: Followed, view: ClusterView, now: float) -> int
 
 def _helps(core: Core, attempt: Attempt, view: ClusterView, offers: Gain, now: float) -> bool:
     """Say whether what a cluster has to give may be what an attempt lacks; its agent says the rest when it is asked."""
-    known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.work_of(known).only_object if known is not None else None
-    if known is None or owner is None:
-        return False
-    want = fit.wanted(known, owner, attempt)
-    why = fit.unfit(view, want)
-    if (why and why != fit.closed(want.namespace)) or core.failures.avoided(attempt.uid, view.name, now):
-        return False
-    return offers.all or offers.room or want.namespace in offers.namespaces
+    if credit.is_dry(core, view, now) or not credit.may_be_taken(core, attempt, view, now):
+        return False  # credit that has gone again by now helps nobody
+    return offers.all or offers.room or attempt.workload.namespace in offers.namespaces
 
 
 def _wake(core: Core, attempt: Attempt, cluster: str, now: float) -> bool:
     """Have an attempt try again, now or when this cluster may wake it again; say whether that is now."""
-    at = core.cluster_waiters.wake(attempt.uid, cluster, now, core.settings.dispatch.give_up_base)
+    at = core.cluster_waiters.wake(attempt.uid, cluster, now, giving_back.pace(core, cluster))
     core.failures.wake(attempt.uid, at)
     if at > now:
         core.agenda.wake(attempt.look, at)

@@ -18,7 +18,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.state.untaken import SAID_EVERY_SECONDS, Version, ref_of
 from gatelift_admission.values.model import Fault
 from gatelift_kinds.shared.made_for import owners_of
-from gatelift_kube.deciding.contained import Failure
+from gatelift_kube.deciding.contained import PAUSE_SECONDS_MAX, Failure
 from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
@@ -77,6 +77,42 @@ def pass_done(core: Core, key: Key) -> None:
         core.caution.can_read(_object_of(core, key)[1])
     if core.untaken.in_doubt and key.look is Look.WORKLOAD:
         core.untaken.settled(ObjectRef(WORKLOAD, key.object))
+
+
+def not_compared(core: Core, cluster: str, uid: str, error: Exception, now: float) -> None:
+    """Take that comparing a placement with its cluster's inventory raised: nothing is concluded of it, nor begun.
+
+    What nobody has a Workload of is left alone until the next inventory.
+    """
+    key = core.knowledge.workload_by_uid.get(uid)
+    if key is None:
+        _say_once(core, f"placement of {uid} on cluster {cluster}", error, now)
+        return
+    core.caution.cannot_compare(cluster, uid)
+    pass_failed(core, Key(Look.UNCOMPARED, key), error, now)
+    core.agenda.mark(Key(Look.WORKLOAD, key))  # to stop it where that is asked for
+
+
+def compared(core: Core, uid: str) -> None:
+    """Take that a placement was compared with its cluster's inventory, after it could not be."""
+    key = core.knowledge.workload_by_uid.get(uid)
+    if key is not None and uid not in core.caution.uncompared:
+        core.contained.well(Key(Look.UNCOMPARED, key))
+        core.agenda.mark(Key(Look.WORKLOAD, key))
+
+
+def compare_again(core: Core, key: ObjectKey, now: float) -> list[str]:
+    """Let what could not be compared be compared again; return the clusters that are to list anew for that."""
+    known = core.knowledge.workloads.get(key)
+    uid = known.metadata.uid if known is not None else ""
+    for cluster in sorted(core.caution.uncompared.get(uid, ())):
+        if core.view(cluster) is None:
+            core.caution.compared(cluster, uid)
+    if uid not in core.caution.uncompared:
+        compared(core, uid)
+        return []
+    core.agenda.wake(Key(Look.UNCOMPARED, key), now + PAUSE_SECONDS_MAX)  # who is away now may come back as it was
+    return sorted(core.caution.uncompared[uid])
 
 
 def is_set_aside(core: Core, key: Key) -> Attempt | None:
@@ -168,8 +204,11 @@ def tell_doubts(core: Core, now: float) -> None:
 def is_held(core: Core, key: Key) -> bool:
     """Say whether nobody looks at a Workload or a user's object: a version of it, or of its other half, is untaken."""
     if key.look is Look.WORKLOAD:
-        return core.untaken.holds(ObjectRef(WORKLOAD, key.object)) or any(
-            core.untaken.holds(ref) for ref in _owner_refs(core, key.object)
+        known = core.knowledge.workloads.get(key.object)
+        return (
+            (known is not None and known.metadata.uid in core.caution.uncompared)
+            or core.untaken.holds(ObjectRef(WORKLOAD, key.object))
+            or any(core.untaken.holds(ref) for ref in _owner_refs(core, key.object))
         )
     if key.look is not Look.OWNER or key.resource is None:
         return False
@@ -251,7 +290,7 @@ def _say(core: Core, what: str, failure: Failure, now: float) -> None:
 
 def _object_of(core: Core, key: Key) -> tuple[ObjectRef | None, str]:
     """Return the object that a key is about, and its UID."""
-    if key.look is Look.WORKLOAD or key.look is Look.UNDECIDED:
+    if key.look in {Look.WORKLOAD, Look.UNDECIDED, Look.UNCOMPARED}:
         known = core.knowledge.workloads.get(key.object)
         return ObjectRef(WORKLOAD, key.object), known.metadata.uid if known is not None else ""
     if key.look is Look.UNTAKEN and key.resource is not None:

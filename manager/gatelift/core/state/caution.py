@@ -57,6 +57,8 @@ class Caution:
     """What each cluster's words have left in the log."""
     set_aside: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
+    uncompared: dict[str, set[str]] = field(default_factory=dict)
+    """UID of a Workload -> clusters of whose last inventory not all could be compared with its record. Set aside."""
     recovery: Recovery = field(default_factory=Recovery)
     tampered: TamperedWorkloads = field(default_factory=TamperedWorkloads)
     terms: TermDoubts = field(default_factory=TermDoubts)
@@ -84,6 +86,23 @@ class Caution:
     def can_read(self, uid: str) -> None:
         """Take that it could, or that the Workload is gone."""
         self.set_aside.discard(uid)
+        self.uncompared.pop(uid, None)
+
+    def cannot_compare(self, cluster: str, uid: str) -> None:
+        """Take that what a cluster has of a Workload could not be compared with its record."""
+        self.set_aside.add(uid)
+        self.uncompared.setdefault(uid, set()).add(cluster)
+
+    def uncompared_at(self, cluster: str) -> set[str]:
+        """Return of which Workloads that is so at a cluster."""
+        return {uid for uid, clusters in self.uncompared.items() if cluster in clusters}
+
+    def compared(self, cluster: str, uid: str) -> None:
+        """Take that it could, or that the cluster is gone."""
+        clusters = self.uncompared.get(uid, set())
+        clusters.discard(cluster)
+        if not clusters:
+            self.can_read(uid)
 
     def take_to_tell(self) -> set[str]:
         """Return, once, the clusters that are to be shown with another reason."""

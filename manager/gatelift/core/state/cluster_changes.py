@@ -7,6 +7,7 @@ woken), `core` (owns it).
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,8 @@ class ClusterChanges:
     """By cluster."""
 
     _followed: dict[str, Followed] = field(default_factory=dict)
+    _mute: dict[str, float] = field(default_factory=dict)
+    """Clusters for whose room somebody has given up waiting, and when."""
 
     def of(self, cluster: str) -> Followed:
         """Return what is kept of a cluster."""
@@ -133,7 +136,33 @@ class ClusterChanges:
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster that is gone."""
         self._followed.pop(cluster, None)
+        self._mute.pop(cluster, None)
 
-    def gained_since(self, clusters: Iterable[str], since: float) -> bool:
-        """Say whether one of these has had more to give after a time."""
-        return any(self._followed[name].gained_at > since for name in clusters if name in self._followed)
+    def gained_since(self, clusters: Iterable[str], since: float) -> list[str]:
+        """Return those of these that have had more to give after a time."""
+        return [name for name in clusters if name in self._followed and self._followed[name].gained_at > since]
+
+    # --- mute clusters --------------------------------------------------------------------------------------------
+
+    @property
+    def any_mute(self) -> bool:
+        """Say whether there may be one."""
+        return bool(self._mute)
+
+    def may_be_mute(self, cluster: str) -> bool:
+        """Say whether this one may be."""
+        return cluster in self._mute
+
+    def gave_up(self, clusters: Iterable[str], now: float) -> None:
+        """Take that somebody has waited for room at these for as long as anybody is made to."""
+        self._mute.update(dict.fromkeys(clusters, now))
+
+    def heard(self, cluster: str, answered_at: float) -> None:
+        """Take when a cluster answered an offer last."""
+        if answered_at > self._mute.get(cluster, math.inf):
+            del self._mute[cluster]
+
+    def is_mute(self, cluster: str, answered_at: float) -> bool:
+        """Say whether somebody gave up waiting for room there, and the cluster has answered no offer since."""
+        self.heard(cluster, answered_at)
+        return cluster in self._mute

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift.core.state.dispatch_values import backoff
+
 
 class _Wish(NamedTuple):
     """Room that somebody waits for: since when, at which clusters, and which checks its queue has."""
@@ -14,6 +16,24 @@ class _Wish(NamedTuple):
     since: float
     clusters: tuple[str, ...]
     checks: tuple[str, ...]
+
+
+class _Woken(NamedTuple):
+    """When a cluster woke somebody, and how often in a row without having answered anybody meanwhile."""
+
+    at: float
+    in_vain: int
+
+
+class Pace(NamedTuple):
+    """At which one cluster wakes the same work: the first pause, which doubles, and the longest one.
+
+    It begins anew where the cluster has answered an offer meanwhile (`answered_at`): credit alone costs nothing to say.
+    """
+
+    base: float
+    most: float
+    answered_at: float
 
 
 @dataclass(slots=True)
@@ -25,7 +45,7 @@ class ClusterWaiters:
     _wishes: dict[str, _Wish] = field(default_factory=dict)
     _for_any: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Whom no cluster could take -> the checks of its queue."""
-    _woken: dict[str, dict[str, float]] = field(default_factory=dict)
+    _woken: dict[str, dict[str, _Woken]] = field(default_factory=dict)
     """UID -> cluster -> when a change of that cluster woke it last, or will."""
 
     # --- for room at some -----------------------------------------------------------------------------------------
@@ -86,14 +106,26 @@ class ClusterWaiters:
         """Return who waits, for any cluster or for room at some."""
         return deque((*self._for_any, *self._wishes))
 
-    def wake(self, uid: str, cluster: str, now: float, pause: float) -> float:
-        """Take that a change of a cluster wakes an attempt; return when it may: once in `pause` by each cluster."""
-        times = self._woken.setdefault(uid, {})
-        at = max(now, times[cluster] + pause) if cluster in times and times[cluster] <= now else times.get(cluster, now)
-        times[cluster] = at
+    def wake(self, uid: str, cluster: str, now: float, pace: Pace) -> float:
+        """Take that a change of a cluster wakes an attempt; return when it may: at once, then at its pace."""
+        at = self._next(uid, cluster, now, now, pace)
         if at <= now:
             self._for_any.pop(uid, None)
         return at
+
+    def wake_later(self, uid: str, cluster: str, now: float, pace: Pace) -> float:
+        """Take that a change of a cluster has come while it was asked in vain; return when that is tried again."""
+        return self._next(uid, cluster, now, now + pace.base, pace)
+
+    def _next(self, uid: str, cluster: str, now: float, first: float, pace: Pace) -> float:
+        times = self._woken.setdefault(uid, {})
+        before = times.get(cluster)
+        if before is not None and before.at > now:
+            return before.at
+        in_vain = 0 if before is None or pace.answered_at >= before.at else before.in_vain + 1
+        earliest = before.at + backoff(in_vain, pace.base, pace.most) if before is not None else first
+        times[cluster] = _Woken(max(first, earliest), in_vain)
+        return times[cluster].at
 
     def forget(self, uid: str) -> None:
         """Keep nothing of an attempt."""

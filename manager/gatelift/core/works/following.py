@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
-from gatelift.core.dispatching import endings, placing, verdicts
+from gatelift.core.dispatching import credit, endings, placing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -138,7 +138,8 @@ def settle_queueing(case: Case) -> None:
         core.agenda.wake(attempt.look, until)
     waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
     waits = waits or kept_out.why(core, known) is not None
-    waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
+    is_pending = attempt.state is AttemptState.PENDING
+    waits = waits or (is_pending and (owners.changing(core, known) or credit.keeps_out(case)))
     if waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:

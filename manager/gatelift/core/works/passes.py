@@ -29,11 +29,12 @@ from gatelift_kube.deciding.writes import (
 )
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
-_SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN})
+_SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN, Look.UNCOMPARED})
 """Looks that come to their end though it did not go well: that is seen as it is decided on, or taken."""
 HELD_SECONDS = 60.0
 """After so long it is looked whether what nobody looks at is to be stopped: it is the time that runs out of some."""
 READ_AT_LAST = "a record could be read at last: what was said of its placement until then is to be said again"
+COMPARED_ANEW = "not all that is here could be compared with the record: greet anew"
 NOT_ENDED = "the look that asked for it came to no end"
 
 
@@ -85,7 +86,7 @@ class Passes:
         if key.look is Look.DECIDING:
             containment.tell_doubts(core, now)
             return  # it rang: what is due is decided behind this
-        if core.untaken and containment.is_held(core, key):
+        if (core.untaken or core.caution.uncompared) and containment.is_held(core, key):
             self._hold(key, now)
             return
         rests = core.contained.rests_until(key, now)
@@ -129,6 +130,9 @@ class Passes:
             taking.take_again(self._core, ObjectRef(key.resource, key.object), now, self._pass_on)
         elif key.resource is not None:
             owners.reconcile(self._core, ObjectRef(key.resource, key.object), now)
+        elif key.look is Look.UNCOMPARED:
+            for cluster in containment.compare_again(self._core, key.object, now):
+                self._pass_on(BreakOff(cluster=cluster, text=COMPARED_ANEW), now)
         elif key.look is Look.INFORM:
             self._core.call_to_inform(now)
         elif key.look is Look.UNSENT:

@@ -3,7 +3,8 @@
 What is placed here is charged from the hold to the end, as with a listed capacity: gated pods are on no node yet. So
 pods of the origin that is served are not counted as running a second time, and those on nodes that do not count
 (cordoned, not Ready) are given back: their charge takes nothing from the others. Each pod is charged one of `pods`,
-whether quota covers that or not; of what quota does not cover, ours count as all others: by what runs.
+whether quota covers that or not, and what it asks for beside its quota, as far as its manager says that. Of such
+resources ours count by what runs where that is more: not of each placement it was said.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NO_NODE = "no node of this cluster has it; list it in the agent's capacity, or 
 class NodeQuota:
     """Charges of this worker by placement, against what its nodes have. `origin` says whom it serves at the moment."""
 
-    __slots__ = ("_charged", "_covered", "_origin", "_room", "_used")
+    __slots__ = ("_charged", "_covered", "_origin", "_room", "_uncounted", "_used")
 
     def __init__(self, origin: Callable[[], str]) -> None:
         self._origin = origin
@@ -45,6 +46,8 @@ class NodeQuota:
         self._charged: dict[PlacementKey, dict[str, int]] = {}
         self._covered: set[str] = set()
         """Resources that placements were charged for, by now or before."""
+        self._uncounted: set[str] = set()
+        """Of these, those that the quota of some did not count."""
 
     @property
     def limited(self) -> bool:
@@ -85,6 +88,8 @@ class NodeQuota:
             self._used[resource] = self._used.get(resource, 0) + amount
             if len(self._covered) < RESOURCES_MAX:
                 self._covered.add(resource)
+        named = {resource for pod_set in request.pod_sets for resource, _ in pod_set.uncounted}
+        self._uncounted |= named & self._covered
         return ()
 
     def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:  # noqa: ARG002 (of the protocol)
@@ -123,22 +128,18 @@ class NodeQuota:
             for resource, whole in self._room.whole[:RESOURCES_MAX]
         )
 
-    def _never(self, wanted: Mapping[str, int], pod_sets: Iterable[PodSetRequest]) -> str:
+    def _never(self, wanted: Mapping[str, int], pod_sets: tuple[PodSetRequest, ...]) -> str:
         room = self._room or RoomOfNodes()
         whole, largest = dict(room.whole), dict(room.largest)
+        granted = {resource for pod_set in pod_sets for resource, _ in pod_set.requests}
         for resource, amount in wanted.items():
-            if resource == POD_COUNT and resource not in whole:
-                continue  # nodes that do not say how many pods they take
+            if resource not in whole and (resource == POD_COUNT or resource not in granted):
+                continue  # nodes do not say how many pods they take; or what quota does not count is the scheduler's
             if amount and resource not in whole:
                 return f"{resource}: {_NO_NODE}"
             if amount > whole.get(resource, 0):
                 return f"{resource}: {amount} asked for, the nodes have {whole[resource]} in all; ask for less"
-        for pod_set in pod_sets:
-            for resource, amount in pod_set.requests:
-                each = amount // max(1, pod_set.count)
-                if each > largest.get(resource, 0):
-                    return f"{resource}: a pod asks for {each}, the largest node has {largest[resource]}; ask for less"
-        return ""
+        return next(filter(None, (_pod_never(pod_set, whole, largest) for pod_set in pod_sets)), "")
 
     def _fits(self, key: PlacementKey, wanted: Mapping[str, int]) -> Judgement:
         room = self._room or RoomOfNodes()
@@ -159,7 +160,7 @@ class NodeQuota:
     def _taken(self) -> dict[str, int]:
         """Return what is charged here and what others run, less what of ours runs where nothing is counted.
 
-        Of what nobody of ours is ever charged for, since no ClusterQueue covers it, counts what runs.
+        Of what nobody of ours is ever charged for counts what runs.
         """
         room, ours = self._room or RoomOfNodes(), self._origin()
         total: dict[str, int] = {}
@@ -169,7 +170,25 @@ class NodeQuota:
         aside = dict(dict(room.aside).get(ours, ())) if ours else {}
         for resource, charged in self._used.items():
             total[resource] = total.get(resource, 0) + max(0, charged - aside.get(resource, 0))
+        _plus(total, self._unsaid(ours, aside), 1)
         return total
+
+    def _unsaid(self, ours: str, aside: Mapping[str, int]) -> list[tuple[str, int]]:
+        """Return of what quota does not count what runs of ours beyond what is charged for it."""
+        room = self._room or RoomOfNodes()
+        runs = dict(dict(room.taken).get(ours, ())) if ours else {}
+        charged = {name: max(0, self._used.get(name, 0) - aside.get(name, 0)) for name in self._uncounted}
+        return [(name, max(0, runs.get(name, 0) - charged[name])) for name in sorted(self._uncounted)]
+
+
+def _pod_never(pod_set: PodSetRequest, whole: Mapping[str, int], largest: Mapping[str, int]) -> str:
+    """Return why one pod of a pod set fits on no node, "" where it may."""
+    of_nodes = [each for each in pod_set.uncounted if each[0] in whole]
+    for resource, amount in (*pod_set.requests, *of_nodes):
+        each = amount // max(1, pod_set.count)
+        if each > largest.get(resource, 0):
+            return f"{resource}: a pod asks for {each}, the largest node has {largest[resource]}; ask for less"
+    return ""
 
 
 def _wanted(pod_sets: Iterable[PodSetRequest]) -> dict[str, int]:
@@ -177,6 +196,7 @@ def _wanted(pod_sets: Iterable[PodSetRequest]) -> dict[str, int]:
     count = 0
     for pod_set in pod_sets:
         _plus(wanted, pod_set.requests, 1)
+        _plus(wanted, pod_set.uncounted, 1)
         count += pod_set.count
     if count > 0:  # one of `pods` each, as the scheduler counts, whether a ClusterQueue covers them or not
         wanted[POD_COUNT] = max(wanted.get(POD_COUNT, count), count)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
-from gatelift_agent.core.seeing import doubts, observing
+from gatelift_agent.core.seeing import doubts, observing, unlisted
 from gatelift_agent.core.state import asking, containment
 from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.state.world import World
@@ -95,6 +95,7 @@ def pods_read(world: World, asked: Asked, found: events.PodsRead, now: float) ->
     entry.shown_at = asked.at
     if name not in world.listed:  # of its Jobs nobody can be asked any more, and nothing of them runs unless it is here
         world.listed.add(name)
+        unlisted.listed(world, name)
         rebuilding.take_namespace(world, name, now)
         doubts.listed(world, now)
 

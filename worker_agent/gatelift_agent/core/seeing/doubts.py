@@ -167,7 +167,8 @@ def look_into(world: World, namespaces: tuple[str, ...]) -> None:
         return
     world.unlisted = {name for name in (*namespaces, *world.unlisted) if name in world.namespaces} - world.listed
     for name in sorted(world.unlisted):
-        world.keeper.cover(name)
+        if name in namespaces or name not in world.shut:
+            world.keeper.cover(name)
         world.namespace_left = world.unheard = True
 
 

@@ -13,8 +13,8 @@ from gatelift_agent.core.advancing import giving_up, holds
 from gatelift_agent.core.leaving import retaking
 from gatelift_agent.core.placement.placements import LIVE, STARTING, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.refusing import policy
-from gatelift_agent.core.session import late_lifts, naming, offers, stops
-from gatelift_agent.core.state import containment, unknowns
+from gatelift_agent.core.session import late_commits, late_lifts, naming, offers, stops
+from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.texts import cut
@@ -33,12 +33,18 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 """What the API server takes as a name of a Pod or Job; `..` would leave the collection in a URL."""
 
 
+def answer_late(world: World, now: float) -> None:
+    """Obey commits of this session that came while what they name could be here without being known."""
+    for commit in late_commits.due(world):
+        take(world, commit, now)
+
+
 def take(world: World, commit: Commit, now: float) -> None:
     """Accept a commit, say why not, or confirm what it has made here before."""
     placement = world.placements.get(commit.key)
-    if placement is None and unknowns.may_be_of(world, commit.key, all_of_it=True):
-        # It may run, which a refusal would deny. Once it was read it is told of, and asks for its confirmation.
+    if placement is None and late_commits.waits(world, commit):  # it may run, which a refusal would deny
         world.note("warning", f"{commit.key}: not answered before all that may be of it could be read")
+        late_commits.keep(world, commit)
         return
     if placement is not None and placement.state is PlacementState.KEPT:
         placement = None  # it is over, as one of which nothing is left
@@ -83,7 +89,7 @@ def _why_no_commit(world: World, placement: Placement | None, commit: Commit, no
     judged = offers.judge(world, commit)
     if judged.refusal is not None:  # more than what the offer held
         return judged.refusal, judged.text
-    return policy.namespace_refusal(commit.namespace, world.namespaces.get(commit.namespace), world.settings.policy)
+    return offers.why_not_there(world, commit.namespace)
 
 
 def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:

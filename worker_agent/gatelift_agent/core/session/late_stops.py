@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.state import containment, unknowns
-from gatelift_agent.core.state.world import LateStop, World
+from gatelift_agent.core.state.late import LateStop
+from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Asked, WritePurpose
 from gatelift_kube.deciding.writes import Delete, KubeObject
 from gatelift_kube.values.resources import POD, ObjectRef
@@ -25,19 +26,19 @@ AGAIN_SECONDS = 10.0
 
 def keep(world: World, stop: Stop) -> None:
     """Let a stop wait until what it names is known, or is known not to be here."""
-    if stop.key in world.late_stops or len(world.late_stops) < LATE_STOPS_MAX:
-        world.late_stops[stop.key] = LateStop(session=world.standing.session, stop=stop)
+    if stop.key in world.late.stops or len(world.late.stops) < LATE_STOPS_MAX:
+        world.late.stops[stop.key] = LateStop(session=world.standing.session, stop=stop)
 
 
 def due(world: World, now: float) -> Iterator[Stop]:
     """Yield, and keep no longer, the stops of this session that can be answered now; end what the others name."""
-    if not world.late_stops or world.unlisted:
+    if not world.late.stops or world.unlisted:
         return
-    for key, late in tuple(world.late_stops.items()):
+    for key, late in tuple(world.late.stops.items()):
         is_old = late.session != world.standing.session
         waits = key not in world.placements and unknowns.may_be_of(world, key, all_of_it=True)
         if is_old or not waits:
-            del world.late_stops[key]
+            del world.late.stops[key]
         if waits and not is_old:
             _end_unread(world, late, now)
         elif not is_old:

@@ -10,6 +10,7 @@ from gatelift_agent.core.admission.backend import Judgement, Request
 from gatelift_agent.core.advancing import holds
 from gatelift_agent.core.placement.placements import PlacementState
 from gatelift_agent.core.refusing import policy
+from gatelift_agent.core.seeing import unlisted
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.texts import cut
 from gatelift_wire.values.messages import Bid, BidKind, Commit, Offer, Withdraw
@@ -61,4 +62,10 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
         return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; wait for its renewal"
     if held is None and holds.is_full(world):
         return Refusal.QUOTA_BUSY, f"{holds.HOLDS_MAX} offers are held already; wait until some are taken"
-    return policy.namespace_refusal(offer.namespace, world.namespaces.get(offer.namespace), world.settings.policy)
+    return why_not_there(world, offer.namespace)
+
+
+def why_not_there(world: World, namespace: str) -> tuple[Refusal, str] | None:
+    """Return why nothing new is taken in a namespace."""
+    refused = policy.namespace_refusal(namespace, world.namespaces.get(namespace), world.settings.policy)
+    return refused or unlisted.why_not(world, namespace)

@@ -16,6 +16,7 @@ from gatelift_agent.core.memory.keeper import Keeper
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state.condemned import Condemned
+from gatelift_agent.core.state.late import Late
 from gatelift_agent.core.state.leadership import Leadership
 from gatelift_agent.core.state.untaken import AgentUntaken
 from gatelift_agent.core.values.asked import Asked, Writes
@@ -36,7 +37,7 @@ from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import Message, Stop
+from gatelift_wire.values.messages import Message
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
@@ -69,15 +70,6 @@ class ApiHealth:
     throttled: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class LateStop:
-    """A stop that waits, of which session; `again_at`: when what it names is asked again to end."""
-
-    session: int
-    stop: Stop
-    again_at: float = 0.0
-
-
 class World:
     """All facts, by what they are about."""
 
@@ -93,9 +85,10 @@ class World:
         self.listed: set[str] = set()
         """Namespaces whose lists are complete; "" where all are watched at once."""
         self.unlisted: set[str] = set()
-        """Namespaces that the manager has named, that are there and not listed yet."""
-        self.late_stops: dict[PlacementKey, LateStop] = {}
-        """Stops of what is not known here while something is `unlisted`, or may be it and could not be read."""
+        """Namespaces that are there and not listed yet: the manager has named them, or a start did not wait."""
+        self.shut: dict[str, str] = {}
+        """Namespaces that nobody lets us list, each with what the API server says (`unlisted`)."""
+        self.late = Late()
         self.unread: dict[ObjectRef | PlacementKey, float] = {}
         """What raised an exception and may be of a placement that is not known, and when it is read again (never by
         time: when it was taken). While there is any, absence proves nothing."""

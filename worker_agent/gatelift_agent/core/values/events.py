@@ -74,6 +74,14 @@ class NamespaceSynced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceRefused:
+    """The API server does not let us list a namespace that is not listed yet; it is asked again by itself."""
+
+    namespace: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodsRead:
     """Answer to `ReadPods`: the pods that were there at some moment after it was asked; `raws` has each one's JSON."""
 
@@ -161,6 +169,7 @@ Event = (
     | ManagerFrameArrived
     | FrameViolated
     | NamespaceSynced
+    | NamespaceRefused
     | PodsRead
     | PodsNotRead
     | NamespaceRead
