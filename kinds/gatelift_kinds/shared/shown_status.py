@@ -104,8 +104,8 @@ def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
 
 def _word(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a word that is one: it names something, so it is shown whole or not at all."""
-    longest = WORD_CHARS_MAX if room.left > WORD_CHARS_MAX else room.left
-    found = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
+    longest = min(WORD_CHARS_MAX, room.left)
+    found: str | None = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
     if found is None or len(found) > longest or not (found.isprintable() or plain(found) == found):
         return None
     room.left -= len(found)
