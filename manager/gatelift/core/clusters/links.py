@@ -62,6 +62,7 @@ class Links:
         self._heap: list[tuple[float, str]] = []
         self._queued: dict[str, float | None] = {}
         self._moved: dict[str, Link] = {}
+        self._views: dict[str, ClusterView] = {}  # as of the event handled last, and what was done with a link since
         self._synced = False
         self._now = 0.0
         self._local_write: int | None = None
@@ -77,6 +78,7 @@ class Links:
         """Take an event; see `link_values.Links.handle`."""
         self._leading.record_revision = record_revision
         self._now = now
+        self._views.clear()
         out = Effects()
         try:
             self._take(event, now, out)
@@ -195,6 +197,7 @@ class Links:
         if link is None:
             return Sent()
         out = Effects()
+        self._views.pop(cluster, None)
         try:
             first = link.send(tuple(messages), now, out)
         except WireViolation as violation:
@@ -207,6 +210,7 @@ class Links:
     def place_counts(self, cluster: str, counts: PlaceCounts) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
+        self._views.pop(cluster, None)
         if link is not None and link.counted(counts):
             self._after(link)
 
@@ -219,6 +223,7 @@ class Links:
     def compared(self, cluster: str, session: int) -> None:
         """Take that dispatch is done with an inventory; see `link_values.Links.compared`."""
         link = self._links.get(cluster)
+        self._views.pop(cluster, None)
         if link is not None:
             link.compared(session)
 
@@ -226,6 +231,7 @@ class Links:
         """Have what is remembered of vanished placements written."""
         link = self._links.get(cluster)
         if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
+            self._views.pop(cluster, None)
             link.remember(predecessors, over, self._now)
             self._after(link)
 
@@ -235,10 +241,14 @@ class Links:
 
     def state(self, cluster: str) -> ClusterView | None:
         """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""
+        view = self._views.get(cluster)
+        if view is not None:
+            return view
         link = self._links.get(cluster)
         if link is None or link.object is None:
             return None
-        return link.view(self._now)
+        view = self._views[cluster] = link.view(self._now)
+        return view
 
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""
