@@ -30,7 +30,8 @@ DIGEST_LETTERS = 32
 MARKS_MAX = 8
 """Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
 KEPT = 4096
-"""Tolerations whose reading is kept, a kilobyte each at most: each version of a pod has the same ones."""
+KEPT_CHARS_MAX = PREFIX_MAX + len("/") + 2 * VALUE_MAX
+"""Tolerations whose reading is kept, and how long one is at most: 8 MB. Each version of a pod has the same ones."""
 
 
 class Mark(NamedTuple):
@@ -80,7 +81,8 @@ def read(tolerations: Iterable[Toleration]) -> tuple[Mark, ...]:
     """Return the marks among the tolerations of a pod. What does not read as one is none."""
     found: list[Mark] = []
     for each in tolerations:
-        mark = _read(each.key, each.value)
+        is_kept = len(each.key) + len(each.value) <= KEPT_CHARS_MAX
+        mark = _kept(each.key, each.value) if is_kept else _read(each.key, each.value)
         if mark is not None:
             found.append(mark)
             if len(found) == MARKS_MAX:
@@ -108,7 +110,6 @@ def _is_mark(key: str) -> bool:
     return key.partition("/")[0].endswith(f".{DOMAIN}")
 
 
-@lru_cache(maxsize=KEPT)
 def _read(key: str, value: str) -> Mark | None:
     if not _is_mark(key):
         return None
@@ -118,3 +119,6 @@ def _read(key: str, value: str) -> Mark | None:
     uid, _, epoch = value.rpartition(".")
     number = whole(epoch)
     return Mark(origin, PlacementKey(uid, number), job, job_uid, noted) if origin and job and uid and number else None
+
+
+_kept = lru_cache(maxsize=KEPT)(_read)

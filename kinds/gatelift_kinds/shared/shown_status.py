@@ -34,8 +34,8 @@ INDEX_CHARS = len("100000,")
 """Of one index in a list of them: an Indexed Job has at most 100,000 completions."""
 KEPT = 256
 KEPT_BYTES_MAX = 16 * 1024
-"""Statuses of pods whose reading is kept, and how long one is at most: 8 MB. Each is asked for when it is written, and
-again when the user's object shows it, a moment later."""
+"""Statuses of pods whose reading is kept, and how long one is at most: 16 MB with what is shown of them, which may be
+three times as long. Each is asked for when it is written, and again when the user's object shows it."""
 
 ESCAPED_CHARS = len(r"\ud83d\ude00")
 """The most that one character takes in JSON."""
