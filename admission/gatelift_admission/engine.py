@@ -22,19 +22,18 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.feed import faults, ghosts, intake, places, structure
-from gatelift_admission.rounds import patient
+from gatelift_admission.rounds import postponing
 from gatelift_admission.rounds.cycle import Cycle
-from gatelift_admission.state import State
-from gatelift_admission.told import explain, retelling, statuses
-from gatelift_admission.told.explain import Explanation, Position
-from gatelift_admission.told.statuses import QueueFigures
+from gatelift_admission.state import charging
+from gatelift_admission.state.known import State
+from gatelift_admission.told import explain, retelling
+from gatelift_admission.told.answers import EngineAnswers
+from gatelift_admission.told.explain import Position
 from gatelift_admission.told.telling import bypass, overdue, stop_of, tell_all
-from gatelift_admission.values.amounts import QuantityError, to_quantity
 from gatelift_admission.values.model import CycleResult, Decision, EngineSettings
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import (
@@ -42,7 +41,6 @@ from gatelift_kube.objects.kueue import (
     ClusterQueue,
     Cohort,
     LocalQueue,
-    PodSetResources,
     ResourceFlavor,
     Workload,
 )
@@ -61,14 +59,14 @@ def is_compiled() -> bool:
     return not inspect.isfunction(Cycle.run)
 
 
-class Engine:
-    """The admission engine."""
+class Engine(EngineAnswers):
+    """The admission engine. What it is asked and answers without any change is its base."""
 
-    __slots__ = ("_cycle", "_decisions", "state")
+    __slots__ = ("_cycle", "_decisions")
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         """Start with nothing known."""
-        self.state = State(settings=settings or EngineSettings())
+        super().__init__(State(settings=settings or EngineSettings()))
         self.state.holders.by_creation = self.state.settings.by_creation
         self.state.holders.priority_boost = self.state.settings.priority_boost
         self._cycle = Cycle(self.state)
@@ -196,7 +194,7 @@ class Engine:
                 entry.phase = Phase.PENDING
                 if not (entry.runs and ghosts.goes_on(self.state, entry)):
                     entry.grant = NOTHING
-                self.state.settle(entry)
+                charging.settle(self.state, entry)
                 self.state.review[uid] = entry
 
     def set_usage(self, uid: str, counts: Mapping[str, int]) -> None:
@@ -209,7 +207,7 @@ class Engine:
         if entry is not None and entry.grant.pod_sets:
             try:
                 entry.held_counts = dict(counts)
-                self.state.settle(entry)
+                charging.settle(self.state, entry)
             except Exception as error:  # noqa: BLE001 (containment, as in `faults.EntryBoundary`, for each one that ends)
                 faults.set_aside(self.state, entry, error)
 
@@ -240,10 +238,6 @@ class Engine:
                 ghosts.hold(self.state, entry, queue)
             else:
                 ghosts.let_go(self.state, entry)
-
-    def is_adrift(self, uid: str) -> bool:
-        """Say whether a workload runs beside its record and nobody can tell in which ClusterQueue it was charged."""
-        return uid in self.state.adrift
 
     def block(self, uid: str) -> None:
         """Keep a workload from being admitted until `unblock`: it counts as waiting, as one whose backoff is not over.
@@ -308,7 +302,7 @@ class Engine:
         state, decisions = self.state, self._decisions
         state.ensure()
         self._expire_backoffs()
-        patient.end(state)
+        postponing.end(state)
         state.wakes.expire(state.now, state.settings)
         for _ in range(min(len(state.review), budget * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
@@ -354,7 +348,7 @@ class Engine:
             if heap and (due is None or heap[0][0] < due):
                 due = heap[0][0]
         texts = state.stale.next_time(state.settings.text_refresh)
-        for other in (state.wakes.next_time(), state.patience.next_time(), texts):
+        for other in (state.wakes.next_time(), state.postponed.next_time(), texts):
             if other is not None and (due is None or other < due):
                 due = other
         return due
@@ -374,29 +368,6 @@ class Engine:
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
-    def charged(self, uid: str) -> dict[tuple[str, str], int]:
-        """Return what a workload is charged now, by (flavor, resource)."""
-        entry = self.state.entries.get(uid)
-        return dict(entry.charged) if entry is not None else {}
-
-    def charged_queue(self, uid: str) -> str:
-        """Return in which ClusterQueue a workload is charged now, "" for none."""
-        entry: Entry | None = self.state.entries.get(uid)
-        return entry.charged_queue if entry is not None else ""
-
-    def phase(self, uid: str) -> Phase | None:
-        """Return where a workload stands, None if it is not known."""
-        entry: Entry | None = self.state.entries.get(uid)
-        return entry.phase if entry is not None else None
-
-    def cluster_queue_status(self, name: str) -> QueueFigures | None:
-        """Return the status of a ClusterQueue without times, None if there is none of that name."""
-        return statuses.cluster_queue_status(self.state, name)
-
-    def queue_is_used(self, name: str) -> bool:
-        """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
-        return statuses.queue_is_used(self.state, name)
-
     def recall(self) -> list[str]:
         """Take from the ClusterQueues where else they were charged: once, when all objects were fed.
 
@@ -408,65 +379,12 @@ class Engine:
         state.restructure()
         return sorted(name for name, one in state.ledger.queues.items() if one.reserved_usage and name not in queues)
 
-    def charged_in(self, name: str) -> str:
-        """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none."""
-        return self.state.debts.charged_in(self.state.ensure(), name)
-
-    def flavor_is_used(self, name: str) -> bool:
-        """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
-        return statuses.flavor_is_used(self.state, name)
-
-    def local_queue_status(self, key: ObjectKey) -> QueueFigures | None:
-        """Return the status of a LocalQueue without times, None if there is none of that key."""
-        return statuses.local_queue_status(self.state, key)
-
     def take_changed(self) -> tuple[list[str], list[ObjectKey]]:
         """Return the ClusterQueues and LocalQueues whose figures may have changed since this was asked last.
 
         By what happened to workloads, that is; who changes queues, flavors, checks or cohorts knows himself.
         """
         return self.state.ledger.take_changed()
-
-    def cohort_share(self, name: str) -> int | None:
-        """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
-        return statuses.cohort_share(self.state, name)
-
-    def pending_split(self, cluster_queue: str) -> tuple[int, int]:
-        """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
-        return statuses.pending_split(self.state, cluster_queue)
-
-    def covers(self, uid: str) -> bool:
-        """Return whether what is reserved for a workload is enough for what its pods request by its object now.
-
-        False where somebody changed what it asks for beside a reservation; True for what holds none.
-        """
-        entry = self.state.entries.get(uid)
-        if entry is None or not entry.grant.pod_sets:
-            return True
-        try:
-            return grants.covers(entry.grant, entry.workload, self.state.settings.transformations)
-        except QuantityError:
-            return True  # nothing can be made of a template whose quantities cannot be read
-
-    def requests(self, uid: str) -> tuple[PodSetResources, ...]:
-        """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities."""
-        entry = self.state.entries.get(uid)
-        return (
-            ()
-            if entry is None or not entry.queue
-            else tuple(
-                PodSetResources(one.name, {name: to_quantity(amount, name) for name, amount in one.totals().items()})
-                for one in entry.pod_sets
-            )
-        )
-
-    def idle_by_local_queue(self) -> dict[ObjectKey, int]:
-        """Return how many of each LocalQueue's pending workloads are inadmissible, 0 where it is not named."""
-        return statuses.idle_by_local_queue(self.state)
-
-    def explain(self, uid: str) -> Explanation | None:
-        """Return where a workload stands and what it lacks now, None if it is not known."""
-        return explain.explain(self.state, uid)
 
     def pending_positions(self, cluster_queue: str, limit: int = POSITIONS_MAX) -> list[Position]:
         """Return the first `limit` waiting workloads of a ClusterQueue in the order in which they are served."""

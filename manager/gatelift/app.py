@@ -91,7 +91,7 @@ class Manager:
         async with Client(noting) as client:
             await refuse_beside_kueue(client)
             origin = await origin_of(client)
-            await _Process(self, client, origin, lambda: noting.lacked).run()
+            await _ManagerProcess(self, client, origin, lambda: noting.lacked).run()
         if self._failure:
             raise RuntimeError(self._failure)
 
@@ -102,7 +102,7 @@ class Manager:
         self.stop.set()
 
 
-class _Process:
+class _ManagerProcess:
     """The parts of one run."""
 
     def __init__(self, manager: Manager, client: Client, origin: str, lacked: Callable[[], str]) -> None:

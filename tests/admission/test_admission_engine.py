@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_admission.engine import Engine
+from gatelift_admission.state import wakeups
 from gatelift_admission.values.model import EngineSettings, Inadmissible, Preempt, Reserve
 from gatelift_admission.values.transformations import Transformation
 from gatelift_admission.waking.timing import SOON
@@ -227,12 +228,12 @@ def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards()
     rest(engine)
     engine.workload_changed(workload("high", pod_set(requests={"cpu": "2"}), priority=2), 0.2)
     rest(engine, 0.2)
-    grown = engine.state.period("queue/cq")
+    grown = wakeups.period_of(engine.state, "queue/cq")
     assert 0.1 < grown < 1.0
     engine.release("low")
     rest(engine, 5.0)
     rest(engine, 6.0)
-    assert engine.state.period("queue/cq") < grown
+    assert wakeups.period_of(engine.state, "queue/cq") < grown
 
 
 def test_hd_159_a_workload_whose_pods_claim_devices_waits_and_says_that_nobody_would_charge_them() -> None:

@@ -144,7 +144,7 @@ class World:
             result = self.engine.cycle(self.now, budget)
             self.take(result.decisions)
             state = self.engine.state
-            due = [one for one in (state.wakes.next_time(), state.patience.next_time()) if one is not None]
+            due = [one for one in (state.wakes.next_time(), state.postponed.next_time()) if one is not None]
             if not result.more and not due:
                 return
             if not result.more:

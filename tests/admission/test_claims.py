@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_admission.flavors.assigner import Assignment
-from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
+from gatelift_admission.flavors.assignment import Assignment
+from gatelift_admission.quota.nodes import Quota, TreeNodeSpec
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.values.model import Cell
 

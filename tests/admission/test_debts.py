@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from gatelift_admission.charges.debts import CHARGED_IN, COHORTS_SAID_MAX, said_cohorts
 from gatelift_admission.engine import Engine
-from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
+from gatelift_admission.quota.nodes import Quota, TreeNodeSpec
+from gatelift_admission.quota.tree import Tree
 from gatelift_kube.objects.kueue import (
     Admission,
     ClusterQueue,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatelift_admission.quota.tree import Quota, Tree, TreeNodeSpec
+from gatelift_admission.quota.nodes import Quota, TreeNodeSpec
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.amounts import AMOUNT_MIN, UNLIMITED
 from gatelift_admission.values.model import Cell
 from support.twin.quota_twin import Twin, TwinNode

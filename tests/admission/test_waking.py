@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission.quota.tree import Quota, TreeNode
+from gatelift_admission.quota.nodes import Quota, TreeNode
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import EngineSettings, Usage
 from gatelift_admission.waking.timing import BANDS_MAX, SOON, Band, Wakes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.values.resources import JOB, LIMIT_RANGE, POD
+from gatelift_kube.values.resources import JOB, LIMIT_RANGE, POD, WORKLOAD
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
@@ -89,3 +89,29 @@ def test_hd_154_a_job_at_home_is_not_let_go_with_requests_that_were_raised_after
     history.passes(80.0)
     assert history.containers("work", "Job") == 0
     assert history.leader.charges("stays") == 0
+
+
+@pytest.mark.parametrize("after", [0.0, 60.0])
+@pytest.mark.parametrize("label", [{}, {"kueue.x-k8s.io/priority-class": "absent"}])
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_296_a_waiting_pod_whose_workload_is_edited_to_ask_for_less_is_charged_what_it_asks(
+    queue: str, label: dict[str, str], after: float
+) -> None:
+    history = History(shown=False)
+    history.pod("first", queue=queue, cpu="3" if queue == "travels" else "2")
+    history.until_runs("first")
+    history.pod("work", queue=queue, cpu="1500m")
+    history.passes(10.0)
+    if label:
+        history.edit("home", POD, "work", {"metadata": {"labels": label}})
+        history.passes(1.0)
+    waits = history.workload("work")
+    assert waits is not None
+    sets = waits["spec"]["podSets"]
+    sets[0]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+    history.edit("home", WORKLOAD, waits["metadata"]["name"], {"spec": {"podSets": sets}})
+    if after:
+        history.passes(after)
+    history.delete("home", POD, "first")
+    history.until_runs("work")
+    assert history.leader.charges(queue) == 1500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_agent.core.session import orders
+from gatelift_agent.core.session import stops
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.settings import KeepFinished
 from gatelift_kube.values.resources import JOB, NAMESPACE, POD
@@ -83,7 +83,7 @@ def test_is_46_an_agent_that_dies_with_the_word_that_the_users_object_is_gone_he
     monkeypatch: pytest.MonkeyPatch, kind: str, *, leader_dies: bool
 ) -> None:
     history, cluster = failed(kind)
-    agent, forget = history.agent(cluster), orders._forget
+    agent, forget = history.agent(cluster), stops.forget
     heard: list[bool] = []
 
     def dies_of_it(world: World, said: Forget, now: float) -> None:
@@ -95,7 +95,7 @@ def test_is_46_an_agent_that_dies_with_the_word_that_the_users_object_is_gone_he
                 history.kill_leader()
             history.world.time.after(1.0, lambda: history.world.start_agent(cluster))
 
-    monkeypatch.setattr(orders, "_forget", dies_of_it)
+    monkeypatch.setattr(stops, "forget", dies_of_it)
     history.delete("home", JOB if kind == "Job" else POD, "one")
     history.passes(10.0)
     assert heard == [True]

@@ -72,7 +72,7 @@ def test_rm_8_probes_are_seen(tmp_path: Path) -> None:
     assert complex_ones(probe).returncode == 0
 
 
-@pytest.mark.parametrize("core", [MANAGER], ids=["manager"])
+@pytest.mark.parametrize("core", [MANAGER, AGENT], ids=["manager", "agent"])
 def test_rm_8_no_function_of_a_core_takes_more_than_five_parameters(core: Path) -> None:
     paths = sorted(core.rglob("*.py"))
     found = {path.relative_to(core).as_posix(): too_many(path.read_text(encoding="utf-8")) for path in paths}

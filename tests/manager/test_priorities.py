@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gatelift.core.state.waiters import Waiters
 from gatelift_kube.values import resources
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.agents import ScriptedAgent
@@ -147,6 +148,39 @@ def test_a_class_that_does_not_exist_changes_nothing_until_it_does() -> None:
     world.api.apply(a_class("absent", 5))
     world.advance(2.0)
     assert priority_of(world, "runs") == (5, "WorkloadPriorityClass absent of kueue.x-k8s.io")
+
+
+def test_hd_297_a_pod_that_names_one_missing_class_after_another_waits_for_the_last_one() -> None:
+    world = a_world(a_setting(cpu=1))
+    world.api.apply(a_pod("runs").document())
+    world.advance(2.0)
+    world.api.apply(a_pod("waits").document())
+    for number in range(20):
+        relabel(world, "waits", f"absent-{number}")
+        world.advance(2.0)
+    classless = world.machine.core.classless
+    assert [number for number in range(20) if classless.of(f"absent-{number}")] == [19]
+
+
+def test_hd_297_who_goes_leaves_what_he_waited_for_without_a_look_at_what_others_wait_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiters: Waiters[str, str] = Waiters()
+    for number in range(1000):
+        waiters.wait_only(f"class-{number}", f"pod-{number}")
+    left: list[str] = []
+    leave = Waiters.leave
+
+    def counted(self: Waiters[str, str], subject: str, waiter: str) -> bool:
+        left.append(subject)
+        return leave(self, subject, waiter)
+
+    monkeypatch.setattr(Waiters, "leave", counted)
+    waiters.leave_all("pod-7")
+    waiters.leave_all("nobody")
+    assert left == ["class-7"]
+    assert not waiters.of("class-7")
+    assert list(waiters.of("class-8")) == ["pod-8"]
 
 
 def test_a_workload_without_owner_follows_its_class_too() -> None:

@@ -76,7 +76,7 @@ class Agent:
         """Serve until told to stop. Raises EnrolmentError for settings that cannot work, RuntimeError on a failure."""
         bundle = read_bundle(self.config.ca_file)
         async with Client.connect(self.cluster, connections=CONNECTIONS, user_agent="gatelift-agent") as client:
-            await _Process(self, client, bundle).run()
+            await _AgentProcess(self, client, bundle).run()
         if self.failure:
             raise RuntimeError(self.failure)
 
@@ -87,12 +87,7 @@ class Agent:
         self.stop.set()
 
 
-async def run_agent(config: AgentConfiguration, cluster: ClusterConfig, stop: asyncio.Event | None = None) -> None:
-    """Run the agent of a worker cluster until `stop` is set. Raises as `Agent.run`."""
-    await Agent(config=config, cluster=cluster, stop=stop or asyncio.Event()).run()
-
-
-class _Process:
+class _AgentProcess:
     """The parts of one run."""
 
     def __init__(self, agent: Agent, client: Client, ca_bundle: bytes) -> None:
@@ -324,4 +319,4 @@ def _utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-__all__ = ["Agent", "LocalAgent", "run_agent", "start_local_agent"]
+__all__ = ["Agent", "LocalAgent", "start_local_agent"]

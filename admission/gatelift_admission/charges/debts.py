@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.charges.holders import Holders
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import ClusterQueue
 

@@ -14,7 +14,7 @@ from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
 from gatelift_admission.entries.standings import QueueStanding, Stander
-from gatelift_admission.flavors.assigner import Cursor
+from gatelift_admission.flavors.assignment import Cursor
 from gatelift_admission.values.model import PodSetDemand, Usage
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.numbers import signed

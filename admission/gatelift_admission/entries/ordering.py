@@ -1,7 +1,7 @@
 """Who goes first: times of API objects, the queue timestamp, the order inside a queue and among entries of a cycle.
 
 All orders are total and end in the UID, so that equal inputs give equal decisions. Neighbours: `entry` stores the key,
-`pending` sorts by it, `cycle` sorts heads by `entry_key`.
+`classes` sorts by it, `cycle` sorts heads by `entry_key`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase
 from gatelift_admission.entries.standings import QueueMove
 from gatelift_admission.feed.intake import is_older
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_admission.values.model import Fault
 from gatelift_kube.objects.kueue import Workload

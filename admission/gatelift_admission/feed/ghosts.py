@@ -14,7 +14,8 @@ from gatelift_admission.demand.grants import NOTHING, Grant, GrantedPodSet
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.feed import places
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import State
+from gatelift_admission.state import charging
+from gatelift_admission.state.known import State
 from gatelift_admission.values import amounts
 from gatelift_kube.objects.kueue import Admission
 
@@ -35,7 +36,7 @@ def hold(state: State, entry: Entry, queue: str = "") -> None:
     if granted:
         is_found(state, entry)
         _charge(entry, Admission(known.name), granted)
-        state.settle(entry)
+        charging.settle(state, entry)
         _keep_out(state, entry)
 
 
@@ -93,7 +94,7 @@ def let_go(state: State, entry: Entry) -> None:
         return
     is_found(state, entry)
     entry.ghost, entry.held_counts = False, {}
-    state.settle(entry)
+    charging.settle(state, entry)
     if entry.phase is Phase.PENDING:
         entry.grant, entry.held_counts = NOTHING, None
     state.review[entry.uid] = entry

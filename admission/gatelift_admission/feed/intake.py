@@ -12,7 +12,8 @@ from gatelift_admission.entries.entry import Entry, Phase, backoff_unix, phase_o
 from gatelift_admission.entries.ordering import condition, is_true
 from gatelift_admission.entries.standings import FAULTY, QueueMove
 from gatelift_admission.feed import ghosts, places
-from gatelift_admission.state import State
+from gatelift_admission.state import charging
+from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.numbers import whole
@@ -101,7 +102,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         entry.asked = None
     if phase is Phase.FINISHED:
         places.unqueue(state, entry)
-    state.settle(entry)
+    charging.settle(state, entry)
 
 
 def _read_grant(entry: Entry) -> None:
@@ -129,6 +130,6 @@ def workload_removed(state: State, uid: str) -> None:
     ghosts.is_found(state, entry)
     _leave(state, entry)
     entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
-    state.settle(entry)
+    charging.settle(state, entry)
     state.review.pop(uid, None)
     state.untold.pop(uid, None)

@@ -12,7 +12,8 @@ from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, ou
 from gatelift_admission.entries.standings import AWAKE, INADMISSIBLE, LEAVE, RESERVING
 from gatelift_admission.flavors.plain import demand_of
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 from gatelift_admission.waking.equals import PendingClass
 
 
@@ -109,7 +110,7 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool, changed:
     elif root and _holds(state, root, queue, one, entry):
         pass
     elif root:
-        state.touch(root)
+        wakeups.touch(state, root)
         state.offer(queue)
     if entry.told is None and entry.want is None:
         _expect_evaluation(state, entry)
@@ -121,15 +122,15 @@ def _holds(state: State, root: str, queue: QueueModel, one: PendingClass, entry:
     So does who was preempted and comes back before anything has happened from outside: others were worth more.
     """
     returned = entry.preempted_of is not None and entry.preempted_of == state.outside_of(root)
-    if returned and root in state.wakes.keeping.roots and queue.pending.hold(one, ()):
+    if returned and root in state.wakes.kept_quota.roots and queue.pending.hold(one, ()):
         return True
     if not state.wakes.careful(root, state.settings):
         return False
     demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
     if demand is None:  # it has a choice of flavors
-        return state.wakes.keeping.above(root, entry.priority) and queue.pending.hold(one, ())
+        return state.wakes.kept_quota.above(root, entry.priority) and queue.pending.hold(one, ())
     needs = tuple(demand.usage.items())
-    left = state.kept(root).leaves(needs, state.room(queue), entry.priority, within=False)
+    left = wakeups.kept_in(state, root).leaves(needs, state.room(queue), entry.priority, within=False)
     return not left and queue.pending.hold(one, needs)
 
 
@@ -149,7 +150,7 @@ def unqueue(state: State, entry: Entry) -> None:
         state.ledger.wait(entry.queue, entry.queued_local, -1)
     entry.queue, entry.queued_local = "", None
     state.stale.note(entry, "")
-    state.patience.waiting.pop(entry.uid, None)
+    state.postponed.waiting.pop(entry.uid, None)
     if queue is None:
         entry.move(LEAVE)
         return
@@ -159,6 +160,6 @@ def unqueue(state: State, entry: Entry) -> None:
     if state.outdated:
         return
     root = queue.root
-    state.touch(root)
+    wakeups.touch(state, root)
     if kept_room:  # who was parked beside it may be one to fit
-        state.wake_for_anything(root)
+        wakeups.wake_for_anything(state, root)

@@ -8,10 +8,10 @@ Neighbours: `engine` calls these; `state` rebuilds what depends on them before t
 from __future__ import annotations
 
 from gatelift_admission.feed import faults, ghosts, places
-from gatelift_admission.flavors.assigner import Catalogue
+from gatelift_admission.flavors.catalogue import Catalogue
 from gatelift_admission.queues.models import LocalModel, QueueModel, cluster_queue_active, node_spec
 from gatelift_admission.queues.pending import PendingQueue
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_kube.objects.kueue import ClusterQueue, Cohort, LocalQueue
 from gatelift_kube.values.resources import ObjectKey
 

@@ -2,7 +2,7 @@
 
 What such a workload needs follows from its shape and the structure alone, so it is worked out once per class. If all
 of it is available, flavor assignment could only say so; then the outcome is known at the cost of a few sums. In every
-other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, `pending` keeps the demand of a class.
+other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, `classes` keeps the demand of a class.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_admission.demand.grants import Grant
-from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Market, Mode, Trial
+from gatelift_admission.flavors.assignment import AssignedPodSet, Assignment, Mode, Trial
 from gatelift_admission.flavors.matching import flavor_objection
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.flavors.search import Market
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Cell, PodSetDemand, Usage, cell_of
 

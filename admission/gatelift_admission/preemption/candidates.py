@@ -15,7 +15,8 @@ from typing import NamedTuple
 from gatelift_admission.charges.holders import Holders, VictimKey
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.standings import FAULTY
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 

@@ -23,7 +23,7 @@ from gatelift_admission.preemption.candidates import (
     enough,
     merged,
 )
-from gatelift_admission.quota.tree import TreeNode
+from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.amounts import add, sub
 from gatelift_admission.values.model import Usage
 

@@ -25,7 +25,7 @@ from gatelift_admission.preemption.candidates import (
 )
 from gatelift_admission.preemption.classical import fill_back, fits
 from gatelift_admission.quota.fairness import Share, share
-from gatelift_admission.quota.tree import TreeNode
+from gatelift_admission.quota.nodes import TreeNode
 
 FINAL_SHARE = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE = "LessThanInitialShare"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.candidates import Reason, Target
-from gatelift_admission.quota.tree import TreeNode
+from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.model import Preempt
 
 JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"

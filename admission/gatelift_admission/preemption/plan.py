@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from gatelift_admission.flavors.assigner import Assignment, Mode
+from gatelift_admission.flavors.assignment import Assignment, Mode
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.candidates import Target
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from gatelift_admission import texts
 from gatelift_admission.entries import checks
-from gatelift_admission.flavors.assigner import Catalogue
+from gatelift_admission.flavors.catalogue import Catalogue
 from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE
-from gatelift_admission.quota.tree import Quota, TreeNodeSpec
+from gatelift_admission.quota.nodes import Quota, TreeNodeSpec
 from gatelift_admission.values.amounts import QuantityError, nano, parse
 from gatelift_admission.values.model import Cell, cell_of
 from gatelift_kube.objects.kueue import (

@@ -1,89 +1,54 @@
-"""What waits in one ClusterQueue: classes of equivalent workloads, its head, and which classes are asleep.
+"""What waits in one ClusterQueue and what becomes of it: who is evaluated next, what sleeps, and what is woken.
 
-A class holds all members that any evaluation would treat alike. When its representative does not fit, a
-BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Nothing polls, and ten thousand
-equal workloads cost one evaluation. A workload whose victims are still leaving heads its queue (*sticky*). Where an
-entry or a class stands, and which moves there are, is the table of `standings`.
-Neighbours: `watches` finds the classes that a release may help, `heads` takes heads, `state` feeds and wakes.
+When its representative does not fit, a BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its
+head. Nothing polls, and ten thousand equal workloads cost one evaluation. A workload whose victims are still leaving
+heads its queue (*sticky*). Where an entry or a class stands, and which moves there are, is the table of `standings`.
+Neighbours: `classes` keeps the members in order, `watches` finds the classes that a release may help, `heads` takes
+heads, `state` feeds and wakes.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 
-from gatelift_admission.entries.entry import Entry, Shape
-from gatelift_admission.entries.ordering import pending_key
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.standings import (
     ACTIVE,
     AWAKE,
     BARRED,
-    ENTER,
     INADMISSIBLE,
-    LEAVE,
     LOOK,
     LOSE,
     PARK,
     RECALLED,
     RESERVING,
-    RESUME,
     SLEEP,
     WAKE,
     QueueMove,
 )
-from gatelift_admission.flavors.assigner import Assignment, Option
-from gatelift_admission.flavors.plain import Demand
+from gatelift_admission.flavors.assignment import Assignment, Option
 from gatelift_admission.preemption.oracle import QueueRoom
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.queues.classes import PendingClasses
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell
-from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_free, any_left
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.equals import PendingClass, any_covered, any_free, any_left
+from gatelift_admission.waking.kept_quota import Kept
 from gatelift_admission.waking.timing import Band
 from gatelift_admission.waking.watches import Watches
 
 
-class PendingQueue:
+class PendingQueue(PendingClasses):
     """The waiting workloads of one ClusterQueue."""
 
-    __slots__ = (
-        "_demands",
-        "_heap",
-        "_tickets",
-        "aside",
-        "blocked",
-        "classes",
-        "idle",
-        "loser",
-        "priorities",
-        "sticky",
-        "strict",
-        "watches",
-    )
+    __slots__ = ("idle", "watches")
 
     def __init__(self, *, strict: bool) -> None:
-        self.strict = strict
-        self.classes: dict[Shape, PendingClass] = {}
-        self.priorities: Counter[int] = Counter()
-        """How many classes there are of each priority."""
-        self.aside: dict[str, Entry] = {}
-        """Individually inadmissible: backing off or kept out, or its namespace or limits do not suit."""
-        self.blocked: Entry | None = None
-        """The head behind which a StrictFIFO queue waits, or that waits for its victims to leave."""
-        self.sticky: Entry | None = None
-        """The workload for which others were preempted last: it goes first in a BestEffortFIFO queue."""
-        self.loser: Entry | None = None
-        """The head that lost to another entry in the last round: Kueue evaluates it at once again."""
+        """Begin empty."""
+        super().__init__(strict=strict)
         self.idle = False
         """The head found last lacks something; it only keeps room for itself (the reserve rule)."""
         self.watches = Watches(self.classes)
-        self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
-        self._demands = Demands()
-        self._tickets = 0
-
-    def __len__(self) -> int:
-        """Return how many workloads wait, in whatever state."""
-        return len(self.aside) + sum(len(one.members) for one in self.classes.values())
 
     def anew(self, entries: list[Entry]) -> PendingQueue:
         """Return a queue of just these entries, with nothing known of what they lack; the inadmissible stay so."""
@@ -100,107 +65,9 @@ class PendingQueue:
                 new.sticky = entry
         return new
 
-    def add(self, entry: Entry) -> PendingClass:
-        """Queue an entry whose priority, timestamp and shape are set; returns its class (it may be parked)."""
-        self._tickets += 1
-        entry.ticket = self._tickets
-        one = self.classes.get(entry.shape)
-        if one is None:
-            one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
-            self.priorities[entry.priority] += 1
-        entry.move(ENTER)
-        one.push(entry)
-        one.note_fresh(entry)
-        if one.standing in AWAKE:
-            self._offer(one)
-        return one
-
-    def tell_again(self, entry: Entry) -> None:
-        """Let an entry, whose text is no longer true, be told when its class fails the next time."""
-        one = self.classes.get(entry.shape)
-        if one is not None and entry.uid in one.members:
-            one.note_fresh(entry)
-
-    def evaluate(self, entry: Entry) -> None:
-        """Let the class of an entry be evaluated when it heads the queue, whatever it lacked before."""
-        self.classes[entry.shape].options = ()
-
-    def demand(self, entry: Entry, built: int, work_out: Callable[[], Demand | None]) -> Demand | None:
-        """Return what members of the entry's class need where they have no choice, in build `built` of the tree."""
-        one = self.classes[entry.shape]
-        if one.built != built:
-            one.demand, one.built = self._demands.of(entry.shape, built, work_out), built
-        return one.demand
-
-    def set_aside(self, entry: Entry) -> None:
-        """Make an entry inadmissible until it is added again; a sticky one goes first then."""
-        sticky = self.sticky
-        self.remove(entry)
-        self.sticky = sticky
-        entry.move(QueueMove.KEEP_OUT)
-        self.aside[entry.uid] = entry
-
-    def remove(self, entry: Entry) -> None:
-        """Take an entry out, wherever it is; unknown ones are ignored."""
-        if self.aside.pop(entry.uid, None) is not None:
-            entry.move(LEAVE)
-        if self.blocked is entry:
-            self.unblock()
-        if self.sticky is entry:
-            self.sticky = None
-        if self.loser is entry:
-            self.forget_loser()
-        one = self.classes.get(entry.shape)
-        if one is None or one.members.pop(entry.uid, None) is None:
-            return
-        entry.move(LEAVE)
-        entry.ticket = 0
-        if one.standing is not ACTIVE:
-            one.move(LOOK)
-        if not one.members:
-            one.park += 1
-            del self.classes[entry.shape]
-            self.priorities[one.priority] -= 1
-            if not self.priorities[one.priority]:
-                del self.priorities[one.priority]
-        elif one.standing in AWAKE:
-            self._offer(one)
-
     def stirs(self) -> bool:
         """Return whether there may be a workload worth evaluating."""
         return bool(self.watches.stirred) or self.head() is not None
-
-    def head(self) -> Entry | None:
-        """Return the workload to evaluate next, None if none is worth evaluating."""
-        entry = self._first()
-        return None if entry is None or entry is self.blocked else entry
-
-    def _first(self) -> Entry | None:
-        sticky = self.sticky
-        if sticky is not None and not self.strict:
-            one = self.classes.get(sticky.shape)
-            if one is not None and one.standing in AWAKE and sticky.uid in one.members:
-                return sticky
-        while self._heap:
-            key, ticket, one = self._heap[0]
-            head = one.head() if one.standing in AWAKE and one.members else None
-            if head is not None and head.ticket == ticket and head.uid == key[2]:
-                return head
-            heapq.heappop(self._heap)
-            if one.offered == ticket:
-                one.offered = 0
-        return None
-
-    def _offer(self, one: PendingClass) -> None:
-        """Make the class stand in the queue's heap by its head, once."""
-        head = one.head()
-        if head is None or one.offered == head.ticket:
-            return
-        one.offered = head.ticket
-        if len(self._heap) > 2 * len(self.classes) + VOID_SLACK:
-            self._heap = [item for item in self._heap if item[2].offered == item[1]]
-            heapq.heapify(self._heap)
-        heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
 
     def might_reserve(self, tree: Tree, node: TreeNode) -> bool:
         """Return whether the blocked head of a StrictFIFO queue, that kept no room when it was evaluated, might now.
@@ -223,12 +90,6 @@ class PendingQueue:
             self.unblock()
         self.loser = entry
         entry.move(LOSE)
-
-    def forget_loser(self) -> None:
-        """Forget which head lost in the last round."""
-        loser, self.loser = self.loser, None
-        if loser is not None:
-            loser.move(RESUME)
 
     def waits(self, entry: Entry) -> None:
         """Record that the head waits for its victims to leave: it heads the queue, and any release wakes it."""
@@ -460,12 +321,6 @@ class PendingQueue:
         """Return whether the blocked head takes part in every round of its tree."""
         return self.blocked is not None and self.blocked.standing is RESERVING
 
-    def unblock(self) -> None:
-        """Let the blocked head be evaluated again."""
-        blocked, self.blocked = self.blocked, None
-        if blocked is not None:
-            blocked.move(RESUME)
-
     def wake_all(self) -> list[Entry]:
         """Wake every class and the blocked head; return the inadmissible entries, for the caller to place again."""
         self.watches.clear()
@@ -477,10 +332,3 @@ class PendingQueue:
                 one.move(WAKE)
                 self._offer(one)
         return list(self.aside.values())
-
-    def in_order(self) -> Iterator[Entry]:
-        """Yield all that wait in the order in which they would be served, the inadmissible last."""
-        known = [entry for one in self.classes.values() for entry in one.members.values()]
-        known.sort(key=lambda entry: pending_key(entry.priority, entry.timestamp, entry.uid))
-        yield from known
-        yield from sorted(self.aside.values(), key=lambda one: pending_key(one.priority, one.timestamp, one.uid))

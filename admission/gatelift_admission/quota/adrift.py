@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Usage
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.amounts import AMOUNT_MAX
 
 Share = tuple[int, Fraction]

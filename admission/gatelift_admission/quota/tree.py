@@ -3,84 +3,17 @@
 Formulas are those of Kueue's hierarchical cohorts (KEP-79; lending KEP-1224): a node keeps `local` quota that its
 parent never sees, lends the rest, and may borrow up to its limit. One mutable tree serves all cycles; a simulation
 takes `mark()`, changes usage, looks, and calls `undo(mark)`. Quotas saturate at int64; usage is kept exact, so that
-charging and releasing stay inverse at any size. Neighbours: `flavors` asks, `ledger` and `cycle` charge.
+charging and releasing stay inverse at any size. Neighbours: `nodes` are what it consists of, `flavors` asks, `ledger`
+and `cycle` charge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from gatelift_admission.values.amounts import UNLIMITED, add, sub
+from gatelift_admission.quota.nodes import Steps, TreeNode, TreeNodeSpec, measure, reaches_root
+from gatelift_admission.values.amounts import add, sub
 from gatelift_admission.values.model import Cell, Usage
-
-_Steps = tuple[tuple[Usage, int, int, int | None], ...]
-"""From the root down: usage, quota of the subtree less what is local (at the root: all of it), local quota, limit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """One cell of a node; None means: no borrowing limit, everything may be lent."""
-
-    nominal: int = 0
-    borrowing: int | None = None
-    lending: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNodeSpec:
-    """A node as configured; an empty parent is a root."""
-
-    name: str
-    parent: str = ""
-    quotas: Mapping[Cell, Quota] = field(default_factory=dict)
-    weight: int = 10**9
-    """Weight in fair sharing, in billionths."""
-
-
-@dataclass(slots=True, eq=False)
-class TreeNode:
-    """A ClusterQueue or cohort in the tree. Only Tree changes it."""
-
-    name: str
-    is_queue: bool
-    quotas: Mapping[Cell, Quota]
-    parent: TreeNode | None = None
-    root: str = ""
-    children: list[TreeNode] = field(default_factory=list)
-    subtree: Usage = field(default_factory=dict)
-    local: Usage = field(default_factory=dict)
-    usage: Usage = field(default_factory=dict)
-    held: Usage = field(default_factory=dict)
-    """What is charged to a cohort itself (`hold`); part of `usage`."""
-    height: int = 0
-    weight: int = 10**9
-    known: dict[Cell, int] = field(default_factory=dict)
-    """Answers of `available` since usage changed last."""
-    known_of: int = -1
-    """What the tree had seen for which they hold."""
-    steps: dict[Cell, _Steps] = field(default_factory=dict)
-    potentials: dict[Cell, int] = field(default_factory=dict)
-
-    def nominal(self, cell: Cell) -> int:
-        """Return the node's own nominal quota of `cell`, 0 where it has none."""
-        quota = self.quotas.get(cell)
-        return quota.nominal if quota is not None else 0
-
-    def borrowing_limit(self, cell: Cell) -> int | None:
-        """Return how much of `cell` the node may borrow, None without a limit."""
-        quota = self.quotas.get(cell)
-        return quota.borrowing if quota is not None else None
-
-    def local_available(self, cell: Cell) -> int:
-        """Return what is left of the part that the parent never sees."""
-        local = self.local.get(cell, 0)
-        return max(0, sub(local, self.usage.get(cell, 0))) if local else 0
-
-    def borrows_with(self, cell: Cell, amount: int) -> bool:
-        """Return whether the node would use more than its own quota with `amount` added."""
-        own = self.nominal(cell) if self.is_queue else self.subtree.get(cell, 0)
-        return own < self.usage.get(cell, 0) + amount and own < UNLIMITED
 
 
 class Tree:
@@ -133,14 +66,14 @@ class Tree:
                 self.members.setdefault(node.root, []).append(node)
         for node in self.nodes():
             if node.parent is None:
-                _measure(node)
+                measure(node)
 
     def _cut_cycles(self) -> frozenset[str]:
         """Part all that is in or below a cycle of cohorts from each other, or a charge would go round for ever.
 
         Returns the queues among them: each stands alone, and admits nothing.
         """
-        lost = [one for one in self.nodes() if not _reaches_root(one, len(self.cohorts))]
+        lost = [one for one in self.nodes() if not reaches_root(one, len(self.cohorts))]
         for node in lost:
             node.parent = None
             node.children.clear()  # all that is below one is in `lost` itself
@@ -363,7 +296,7 @@ _PLAIN_MAX = 2**58
 """Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
 
 
-def _steps(node: TreeNode, cell: Cell) -> _Steps:
+def _steps(node: TreeNode, cell: Cell) -> Steps:
     """Return what `available` needs of each node on the way to `node`; empty if its sums might saturate."""
     steps: list[tuple[Usage, int, int, int | None]] = []
     at: TreeNode | None = node
@@ -375,31 +308,3 @@ def _steps(node: TreeNode, cell: Cell) -> _Steps:
         steps.append((at.usage, whole - local, local, limit))
         at = at.parent
     return tuple(reversed(steps))
-
-
-def _reaches_root(node: TreeNode, limit: int) -> bool:
-    at: TreeNode | None = node
-    for _ in range(limit + 1):
-        at = at.parent if at is not None else None
-        if at is None:
-            return True
-    return False
-
-
-def _measure(root: TreeNode) -> None:
-    """Fill subtree quota, local quota and height of a tree, children first, without recursion on hostile depth."""
-    order = [root]
-    for node in order:
-        order.extend(node.children)
-    for node in reversed(order):
-        node.subtree = {cell: quota.nominal for cell, quota in node.quotas.items()}
-        for child in node.children:
-            for cell, whole in child.subtree.items():
-                lent = sub(whole, child.local.get(cell, 0))
-                node.subtree[cell] = add(node.subtree.get(cell, 0), lent)
-        for cell, quota in node.quotas.items():
-            if quota.lending is not None:
-                node.local[cell] = max(0, sub(node.subtree[cell], quota.lending))
-        deeper = [child.height for child in node.children if not child.is_queue]
-        if not node.is_queue:
-            node.height = 1 + max(deeper) if deeper else min(len(node.children), 1)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift_admission.flavors.assigner import Assignment
+from gatelift_admission.flavors.assignment import Assignment
 from gatelift_admission.preemption.candidates import Target
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Cell, Usage
 

@@ -9,11 +9,11 @@ How the parts fit
     model      values and decisions               entry      one Workload as kept here
     tree       quota of cohorts and queues        ledger     what each workload is charged
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
-    ordering   order in a queue and in a round    pending    one queue: its order and head
+    ordering   order in a queue and in a round    pending    one queue: its head, what sleeps
     standings  where a waiting workload stands    waking     when it is evaluated again
     equals     equivalent workloads of a queue    rounds     one pass, as far as it has come
-    watches    classes that a release may help    patience   waiting for others to end (`patient` decides)
-    keeping    what came free, kept for others    checks     required AdmissionChecks
+    watches    what each parked class lacks       postponed  postponed preemptions (`postponing` decides)
+    kept_quota released, kept for a successor     checks     required AdmissionChecks
     queues     ClusterQueue and LocalQueue        preemption search for victims
     holders    index of what holds quota          faults     what raised, and is set aside
     nomination what is possible for a head (plan) claims     what a round has promised to others
@@ -22,7 +22,8 @@ How the parts fit
     heads      heads that a round looks at        places     the queue that a workload belongs into
     stale      texts that may have grown old      retelling  brings them up to date
     outcomes   what becomes of a head             progress   a round, as far as it has come
-    state      all that is known                  statuses, explain, texts, validation   what people see
+    classes    order of what waits in a queue     charging   charges, and what they release
+    known      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
 
@@ -37,7 +38,7 @@ A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each 
    quota is held by others (the reserve rule);
 5. repeat until no queue of the tree has a head worth evaluating.
 
-Nothing waits for I/O and nothing polls: the next cycle of a parked head comes when `state.released` finds what it
+Nothing waits for I/O and nothing polls: the next cycle of a parked head comes when `charging` releases what it
 lacked, or when the structure changes. `budget` bounds the work of one call; a round that is cut goes on in the next
 call, and an entry that changed in between is left out of it.
 """
@@ -48,15 +49,16 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.feed import faults, places
-from gatelift_admission.flavors.assigner import Assignment, Mode
+from gatelift_admission.flavors.assignment import Assignment, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.rounds import patient
+from gatelift_admission.rounds import postponing
 from gatelift_admission.rounds.heads import heads_of
 from gatelift_admission.rounds.nomination import fitting, nominate
 from gatelift_admission.rounds.outcomes import RoundOutcomes
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision
 
 SIMULATED_PER_STEP = 20
@@ -94,7 +96,7 @@ class Cycle:
             self._round = None  # the tree was rebuilt: kept room is gone, and all queues were offered anew
         while left > 0 and self.busy():
             if self._round is None:
-                if not self._state.ready and not self._state.next_turn():
+                if not self._state.ready and not wakeups.next_turn(self._state):
                     break
                 self._round = self._open()
                 if self._round is None:
@@ -162,9 +164,9 @@ class Cycle:
         if entry.cursor:
             self._outcomes.expire_cursor(round_, entry, queue)
         plan = fitting(self._state, entry, queue)
-        known = patient.plan_of(self._state, entry, queue) if plan is None else None
+        known = postponing.plan_of(self._state, entry, queue) if plan is None else None
         plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
-        round_.nominees.append(Nominee(entry, ticket, queue, plan, patient=known is not None))
+        round_.nominees.append(Nominee(entry, ticket, queue, plan, postponed=known is not None))
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
         """Set an entry aside that no quota can help, and say why; a StrictFIFO queue waits behind it.
@@ -221,9 +223,9 @@ class Cycle:
         entry, queue, plan = nominee.entry, nominee.queue, nominee.plan
         if not plan.targets and plan.assignment.mode is Mode.FIT:
             self._let_in(round_, nominee, plan, decisions)  # nearly all: nothing else can be said of it
-        elif not nominee.patient:
+        elif not nominee.postponed:
             self._decide(round_, nominee, decisions)
-        elif self._state.patience.of(entry, self._state.now) is not None:
+        elif self._state.postponed.of(entry, self._state.now) is not None:
             self._outcomes.claim(round_, entry, queue, plan)
         else:
             self.nominations += 1
@@ -241,7 +243,7 @@ class Cycle:
         if came_free and not again:
             self.nominations += 1
             plan = nominate(state, entry, queue)
-        if plan.targets and not (came_free and again) and patient.may_wait(state, entry, queue, plan):
+        if plan.targets and not (came_free and again) and postponing.may_wait(state, entry, queue, plan):
             self._outcomes.claim(round_, entry, queue, plan)
             return
         if again:
@@ -301,7 +303,7 @@ class Cycle:
         kept = round_.claims.give_back(tree)
         released = state.releases.get(round_.root, 0) != round_.releases
         if kept and (round_.parked or released):  # who was parked in it was evaluated without: not looked at again
-            state.resettle(round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
+            wakeups.resettle(state, round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
         if round_.admitted:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
@@ -329,7 +331,7 @@ class Cycle:
         state = self._state
         for queue, _, room in state.members.get(root, ()):
             blocked = queue.pending.blocked
-            if blocked is None or state.patience.of(blocked, state.now) is not None:
+            if blocked is None or state.postponed.of(blocked, state.now) is not None:
                 continue  # nobody chooses, or not yet
             if room.preempts and queue.pending.may_choose_anew():
                 queue.pending.unblock()

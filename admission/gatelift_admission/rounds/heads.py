@@ -10,8 +10,9 @@ from collections.abc import Collection
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import Member, State
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import Member, State
+from gatelift_admission.waking.kept_quota import Kept
 
 
 def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entry, int, QueueModel]]:
@@ -22,7 +23,7 @@ def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entr
     heads: list[tuple[Entry, int, QueueModel]] = []
     entry: Entry | None
     idle: list[tuple[Entry, Member]] = []
-    within, kept = state.wakes.within(root), state.kept(root)
+    within, kept = state.wakes.within(root), wakeups.kept_in(state, root)
     for member in state.members.get(root, ()):
         queue = member.queue
         try:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.flavors.assigner import Cursor, Market, Mode, Pins, assign
+from gatelift_admission.flavors.assigner import assign
+from gatelift_admission.flavors.assignment import Cursor, Mode, Pins
 from gatelift_admission.flavors.plain import Demand, demand_of
+from gatelift_admission.flavors.search import Market
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import PodSetDemand
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase
 from gatelift_admission.feed import places
-from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
+from gatelift_admission.flavors.assignment import Assignment, Cursor, Mode
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import reservation
 from gatelift_admission.rounds.progress import AdmissionRound
-from gatelift_admission.state import State
+from gatelift_admission.state import charging, wakeups
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision, Reserve
 
 
@@ -102,7 +103,7 @@ class RoundOutcomes:
             decisions.append(asked)
             round_.progress = True
             state.holders.note(victim)
-            state.preempted(round_.root, victim)
+            wakeups.preempted(state, round_.root, victim)
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self.wait(round_, entry, queue, plan.assignment, text)
 
@@ -164,7 +165,7 @@ class RoundOutcomes:
         round_.parked = True
         round_.thinned |= not pending.strict
         if kept_room:  # another one heads the queue now, and the room of the one before it is free
-            state.wake_for_anything(round_.root)
+            wakeups.wake_for_anything(state, round_.root)
         if one.fresh:
             state.bypassed[id(one)] = one
         state.tell(entry, (assignment.reason, assignment.message))
@@ -183,5 +184,5 @@ class RoundOutcomes:
         entry.reserved_at = state.now + state.unix_offset
         state.tell(entry, None)
         entry.told = None
-        state.settle(entry)
+        charging.settle(state, entry)
         return reservation.decision(entry, queue, found, state.now + state.unix_offset)

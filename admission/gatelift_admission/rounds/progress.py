@@ -9,7 +9,7 @@ from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.rounds.tournament import Contender, winner
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 
 BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
@@ -23,12 +23,12 @@ class Nominee:
     ticket: int
     queue: QueueModel
     plan: Plan
-    patient: bool
+    postponed: bool
     """It waits for others to end by themselves, and nothing has changed about that: the plan is the one before."""
 
-    def __init__(self, entry: Entry, ticket: int, queue: QueueModel, plan: Plan, *, patient: bool = False) -> None:
+    def __init__(self, entry: Entry, ticket: int, queue: QueueModel, plan: Plan, *, postponed: bool = False) -> None:
         """Take what was found for a head."""
-        self.entry, self.ticket, self.queue, self.plan, self.patient = entry, ticket, queue, plan, patient
+        self.entry, self.ticket, self.queue, self.plan, self.postponed = entry, ticket, queue, plan, postponed
 
 
 @dataclass(slots=True, eq=False, init=False)

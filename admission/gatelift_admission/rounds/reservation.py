@@ -10,7 +10,7 @@ from gatelift_admission.demand.grants import Grant, GrantedPodSet
 from gatelift_admission.entries import checks
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.ordering import waiting_since
-from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment
+from gatelift_admission.flavors.assignment import AssignedPodSet, Assignment
 from gatelift_admission.flavors.plain import Fit
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import assign
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_kube.values.resources import ObjectKey
 
 

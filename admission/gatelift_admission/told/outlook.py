@@ -12,11 +12,11 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import places
-from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
+from gatelift_admission.flavors.assignment import AssignedPodSet, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.told.explain import FlavorVerdict
 from gatelift_kube.values.resources import ObjectKey
 

@@ -10,12 +10,12 @@ from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import INADMISSIBLE
 from gatelift_admission.feed import faults
-from gatelift_admission.flavors.assigner import Mode
+from gatelift_admission.flavors.assignment import Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.queues.stale import grows_old
 from gatelift_admission.rounds.nomination import nominate
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 
 BATCH = 20
 """Evaluations in one call, about a millisecond; a search for victims counts for more."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.queues.models import Active, cluster_queue_active, local_queue_active
 from gatelift_admission.quota.fairness import published, share
-from gatelift_admission.quota.tree import TreeNode
-from gatelift_admission.state import State
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import UNLIMITED, clamp, sub, to_quantity
 from gatelift_admission.values.model import Counts, Usage
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, ResourceUsage

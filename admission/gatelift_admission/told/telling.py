@@ -14,7 +14,7 @@ from gatelift_admission.entries.ordering import is_true
 from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.feed import faults
 from gatelift_admission.queues.models import is_stopped
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision, Evict, Inadmissible, Unreserve
 
 _FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")

@@ -1,5 +1,5 @@
-"""Who waits for what, and when they are looked at again after quota came free.
+"""When classes of pending workloads are evaluated again after quota was released.
 
-Owns the index of what sleepers lack, the turns in which they are woken, and what is kept for whom. Wakes nobody itself:
-`state` does.
+Owns the index of the quota that each class lacks, the turns in which classes are woken, and the quota that is kept back
+meanwhile. Changes no queue itself: `state` does.
 """

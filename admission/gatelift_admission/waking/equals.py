@@ -1,4 +1,4 @@
-"""Equivalent workloads that wait in one queue, and whether what they lack is there.
+"""Classes of equivalent pending workloads in one queue, and whether the quota that a class lacks is available.
 
 Neighbours: `pending` keeps the classes of a queue in order, `watches` notes what they lack, `preemption.oracle.Room`
 says what is there.
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.standings import ACTIVE, Stander
-from gatelift_admission.flavors.assigner import Option
+from gatelift_admission.flavors.assignment import Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.oracle import QueueRoom
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.kept_quota import Kept
 
 VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""

@@ -1,16 +1,18 @@
-"""When those who wait are looked at again after quota came free: at once, soon, or once others had their turn.
+"""When pending classes are evaluated again after a release of quota: `SOON`, after a period, or in a turn of their own.
 
-Pure timing, one tree of cohorts at a time: this says whom to wake and when, `state` wakes. Kueue wakes all of a tree
-together, 1 s after a release. Here a release is offered in turns, so that nobody is let in who has to leave soon:
+Pure timing, one tree of cohorts at a time: this says which priorities are woken when, `state` wakes them. Kueue wakes a
+whole tree 1 s after a release. Here a release is offered in turns, so that fewer workloads are admitted that have to be
+preempted soon after:
 
-* `SOON` after it, to those worth at least as much as those who gave it back, who need not borrow for it.
-* A *period* after it, to all: whoever follows the one that left may need it, and would preempt (`keeping`).
-* Of those woken together, who stays within the nominal quota of its queue comes before who borrows, which others might
-  reclaim, and higher priorities before lower ones; each once those before have been decided upon.
-* The period grows each time somebody is preempted soon after having been let in, and shrinks with each that passes.
-  While it has grown, whoever arrives waits as well where what it needs is kept from it.
+* `SOON` after it: to priorities at least as high as that which released, as far as they need not borrow for it.
+* A *period* after it: to all. A successor of the workload that ended may arrive until then, and would preempt
+  (`kept_quota`).
+* Of those woken together, classes that stay within the nominal quota of their queue come before those that borrow,
+  which could be reclaimed from, and higher priorities before lower ones; each once those before are decided.
+* The period grows with each workload that is preempted soon after its admission, and shrinks with each period that
+  passes. While it has grown, a workload that arrives waits as well where what it needs is kept from it.
 
-What a cycle decides is not touched: a workload that is not woken yet is one that Kueue has not flushed yet.
+What a cycle decides is not touched: a class that is not woken yet is one that Kueue has not flushed yet.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 
-from gatelift_admission.quota.tree import TreeNode
+from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.values.model import Cell, EngineSettings, Usage
-from gatelift_admission.waking.keeping import PARTS, Keeping
+from gatelift_admission.waking.kept_quota import PARTS, KeptQuota
 
 SOON = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some
-queues borrow in a cycle what others, who lost more, reclaim in the next (a cycle takes one head of each queue)."""
+queues borrow in a cycle what others that released more reclaim in the next (a cycle takes one head of each queue)."""
 PERIOD_MIN = 0.02
 """Seconds of collecting from which the period grows: far above the time that a cycle takes."""
 PERIOD_OF_QUEUE = 0.002
@@ -42,9 +44,9 @@ BANDS_MAX = 4
 
 @dataclass(slots=True)
 class Band:
-    """Whose turn it is: the priorities from `lowest` to below `below` (None: all above).
+    """The priorities of one turn: from `lowest` to below `below` (None: all above).
 
-    `within`: only who would stay within the nominal quota of the own queue.
+    `within`: only classes that would stay within the nominal quota of their queue.
     """
 
     lowest: int
@@ -58,15 +60,15 @@ class Band:
 
 @dataclass(slots=True)
 class Freed:
-    """What came free in a tree and was not offered to all yet, in monotonic seconds."""
+    """What was released in a tree and not offered to all yet, in monotonic seconds."""
 
     level: int
-    """The lowest priority that gave something back since its equals had their turn."""
+    """The lowest priority that released something since the turn of `soon`."""
     since: float
-    """When all had their turn last, or when it came free."""
+    """When it was offered to all last, or when it was released."""
     due: float
     soon: float | None = None
-    """When those of at least `level` are woken; None: they were."""
+    """When priorities of at least `level` are woken; None: they were."""
     cells: set[Cell] = field(default_factory=set)
 
 
@@ -77,25 +79,25 @@ class Turns:
     cells: set[Cell]
     floor: int | None
     within: bool = True
-    """Who stays within the nominal quota of the own queue comes before who has to borrow."""
+    """Classes that stay within the nominal quota of their queue come before those that have to borrow."""
     below: int | None = None
-    """Who is worth less than this has not been woken yet; None: nobody has."""
+    """Priorities below this have not been woken yet; None: none has."""
     taken: int = 0
 
 
 @dataclass(slots=True)
 class Wakes:
-    """What is due when, by root of the tree."""
+    """Which wake-ups are due when, by root of the tree."""
 
     freed: dict[str, Freed] = field(default_factory=dict)
     turns: dict[str, Turns] = field(default_factory=dict)
     periods: dict[str, float] = field(default_factory=dict)
     """Where they have grown."""
     leasts: dict[str, float] = field(default_factory=dict)
-    """Which they have not grown from, as far as asked."""
+    """The least that they are, as far as asked."""
     queues: dict[str, int] = field(default_factory=dict)
     """How many queues there are in each tree: a turn looks at all of them."""
-    keeping: Keeping = field(default_factory=Keeping)
+    kept_quota: KeptQuota = field(default_factory=KeptQuota)
 
     def clear(self) -> None:
         """Forget all: the trees are built anew, and all that waits is looked at."""
@@ -103,10 +105,10 @@ class Wakes:
         self.turns.clear()
         self.periods.clear()
         self.leasts.clear()
-        self.keeping.clear()
+        self.kept_quota.clear()
 
     def period(self, root: str, settings: EngineSettings) -> float:
-        """Return for how many seconds what comes free is kept for those who follow; 0: nothing is."""
+        """Return for how many seconds released quota is kept for a successor; 0: none is."""
         least = self._least(root, settings)
         return max(least, self.periods[root]) if root in self.periods else least
 
@@ -118,16 +120,16 @@ class Wakes:
         return found
 
     def since(self, root: str, now: float, settings: EngineSettings) -> float:
-        """Return the time from which on what came free is kept still."""
+        """Return the time since which released quota is kept still."""
         return now - self.period(root, settings) + ROUNDING
 
     def released(
         self, node: TreeNode, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: EngineSettings
     ) -> None:
-        """Note that somebody of priority `level` gave back `usage` of a queue, or might leave `cells`."""
+        """Note that a workload of priority `level` released `usage` in a queue, or may be preempted in `cells` now."""
         period = self.period(node.root, settings)
         if usage:
-            self.keeping.gave(node, usage, level, now, period)
+            self.kept_quota.released(node, usage, level, now, period)
         freed = self.freed.get(node.root)
         if freed is None:
             freed = self.freed[node.root] = Freed(level, now, now + period)
@@ -137,13 +139,13 @@ class Wakes:
         freed.level = min(freed.level, level)
 
     def preempted_soon(self, root: str, settings: EngineSettings) -> None:
-        """Note that somebody has to leave who was let in just now: that was too early."""
+        """Lengthen the period: a workload is preempted that was admitted just now."""
         grown = max(self.period(root, settings), PERIOD_MIN) * PERIOD_GROWTH
         self.periods[root] = min(settings.wake_period_max, grown)
 
     def careful(self, root: str, settings: EngineSettings) -> bool:
-        """Return whether who arrives is not let in at once where something is kept: others were let in too early."""
-        return root in self.keeping.roots and self.periods.get(root, 0.0) > self._least(root, settings)
+        """Return whether workloads that arrive wait where quota is kept from them: the period has grown."""
+        return root in self.kept_quota.roots and self.periods.get(root, 0.0) > self._least(root, settings)
 
     def next_time(self) -> float | None:
         """Return when `expire` has something to do."""
@@ -162,7 +164,7 @@ class Wakes:
                 if root in self.periods:
                     self.periods[root] *= PERIOD_DECAY ** min(1.0, (now - freed.since) / period)
                 self._begin(root, freed.cells, None)
-                oldest = self.keeping.expire(root, self.since(root, now, settings))
+                oldest = self.kept_quota.expire(root, self.since(root, now, settings))
                 if oldest is None:
                     del self.freed[root]
                 else:  # what is kept still is offered as soon as it is not
@@ -180,12 +182,12 @@ class Wakes:
         self.turns[root] = Turns(set(cells), floor)
 
     def within(self, root: str) -> bool:
-        """Return whether it is the turn of those who stay within the quota of their queue."""
+        """Return whether the turn is that of classes which stay within the quota of their queue."""
         turns = self.turns.get(root)
         return turns is not None and turns.within
 
     def turns_below(self, root: str) -> float:
-        """Return below which priority all have a turn to come, those who borrow as well."""
+        """Return below which priority every class has a turn to come, with borrowing as well."""
         if root in self.freed:
             return inf
         turns = self.turns.get(root)

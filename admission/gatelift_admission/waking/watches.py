@@ -1,8 +1,9 @@
-"""Whom a release may help: the index of what those who sleep in one ClusterQueue lack.
+"""Index of the classes of one ClusterQueue that do not fit, by a cell of quota that each of their options lacks.
 
-A class that does not fit is recorded under the cell of quota that is missing, so that a release wakes exactly those
-whose missing amounts may now be there. In a queue that may preempt, what preemption could give counts as available.
-Neighbours: `pending` parks and wakes classes, `preemption.oracle.Room` says what is available.
+Each option of a class is registered under one missing cell alone, so that a release of quota looks only at options that
+may fit now; one that lacks another cell instead is registered under that. In a queue that may preempt, what preemption
+could give counts as available. Neighbours: `pending` parks and wakes classes, `preemption.oracle.Room` says what is
+available.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from collections.abc import Collection, Sized
 from dataclasses import dataclass
 
 from gatelift_admission.entries.ordering import pending_key
-from gatelift_admission.flavors.assigner import Option
+from gatelift_admission.flavors.assignment import Option
 from gatelift_admission.preemption.oracle import QueueRoom
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
-from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.kept_quota import Kept
 from gatelift_admission.waking.timing import Band
 
 _SCAN_MAX = 32
-"""Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
+"""Watches of one cell up to which the first in order of those that fit is woken alone, instead of all of them."""
 
 WatchKey = tuple[Cell, int | None]
-"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
+"""A cell, and the priority of the class that lacks it: None in a queue that may not preempt."""
 
 
 @dataclass(slots=True)
@@ -36,30 +37,30 @@ class CellWatch:
 
 
 _Item = tuple[int, int, CellWatch]
-"""In a heap: the amount that is needed, a number that tells equals apart, who needs it."""
+"""In a heap: the amount that is needed, a number that tells equals apart, the option."""
 
 
 class Watches:
-    """What those who sleep in one queue watch for; who they are is for `pending` to say."""
+    """What the parked classes of one queue lack. What is taken out of it is woken by `pending`."""
 
     __slots__ = ("_by_key", "_classes", "_eager", "_sequence", "stirred")
 
     def __init__(self, classes: Sized) -> None:
         """Serve a queue of these `classes`, whose number bounds how much is kept."""
         self.stirred: set[WatchKey] = set()
-        """Where more classes may be woken once the best of them, which was, has had its turn."""
+        """Cells of which further classes may fit once the first of them, which was woken alone, is decided."""
         self._classes = classes
         self._by_key: dict[WatchKey, list[_Item]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
-        """Those for whom any release may matter, and the parking for which that holds."""
+        """Classes that any release may let fit, and the parking for which that holds."""
         self._sequence = 0
 
     def __len__(self) -> int:
         """Return how many watches are kept, void ones included."""
         return len(self._eager) + sum(len(watches) for watches in self._by_key.values())
 
-    def nobody(self) -> bool:
-        """Return whether nobody watches for anything."""
+    def is_empty(self) -> bool:
+        """Return whether no class is registered."""
         return not self._eager and not self._by_key
 
     def clear(self) -> None:
@@ -69,7 +70,7 @@ class Watches:
         self.stirred.clear()
 
     def register(self, one: PendingClass, room: QueueRoom) -> None:
-        """Watch for each option of a class; for any release where preemption only seems to be able to help."""
+        """Register each option of a class; for any release where nothing is missing if others were preempted."""
         anything = False
         for option in one.options:
             anything |= self._settle(CellWatch(one, one.park, option), room)
@@ -77,7 +78,7 @@ class Watches:
             self.anything(one)
 
     def anything(self, one: PendingClass) -> None:
-        """Watch for any release at all."""
+        """Register a class for any release at all."""
         if len(self._eager) > 2 * len(self._classes) + VOID_SLACK:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
@@ -100,7 +101,7 @@ class Watches:
         heapq.heappush(watches, (need, self._sequence, watch))
 
     def take_eager(self, band: Band | None) -> list[PendingClass]:
-        """Take out all (of `band`) for whom any release may matter, also those who wait no more."""
+        """Take out all classes (of `band`) that any release may let fit."""
         if not self._eager:
             return []
         eager, self._eager = self._eager, []
@@ -112,10 +113,10 @@ class Watches:
     def release(
         self, cells: Collection[Cell], room: QueueRoom, kept: Kept, *, wake: bool, band: Band | None
     ) -> list[PendingClass]:
-        """Take out all whose missing amounts may be there now that `cells` have more room; some may be named twice.
+        """Take out all classes that may fit now that `cells` have more room; some may be named twice.
 
-        With `band` only its priorities are looked at; without `wake` not those who have their turn anyway. Where others
-        may be preempted, who came since may be worth more than what came free: all cells are looked at.
+        With `band` only its priorities are looked at; without `wake` not cells of which a class was woken already. In a
+        queue that may preempt all cells are looked at: what preemption could give there may have grown since.
         """
         found: list[PendingClass] = []
         if not self._by_key:
@@ -168,9 +169,9 @@ class Watches:
         return found
 
     def _release_best(self, key: WatchKey, watches: list[_Item], room: QueueRoom) -> list[PendingClass]:
-        """Take out the class that goes first of those whose amount in one cell is there, if there is any.
+        """Take out the first class in order of those whose amount in one cell is available, if there is any.
 
-        The others have no turn before it, and may lack something again by then (`stir`).
+        The others are not evaluated before it, and may lack something again by then (`stir`).
         """
         cell, priority = key
         best: tuple[tuple[int, float, str], _Item] | None = None
@@ -193,7 +194,7 @@ class Watches:
         return [best[1][2].owner]
 
     def stir(self, room: QueueRoom) -> list[PendingClass]:
-        """Take out the next class of each cell in which others were left asleep."""
+        """Take out the next class of each cell of which others were left registered."""
         stirred, self.stirred = self.stirred, set()
         found: list[PendingClass] = []
         for key in sorted(stirred, key=repr):
@@ -204,6 +205,6 @@ class Watches:
 
 
 def _in_turn(band: Band, watch: CellWatch, room: QueueRoom, kept: Kept) -> bool:
-    """Return whether who watches has its turn in `band`, and what it lacks is not kept from it."""
+    """Return whether the priority of a registered class is in `band`, and what it lacks is not kept from it."""
     priority = watch.owner.priority
     return band.has(priority) and kept.leaves(watch.option, room, priority, within=band.within)

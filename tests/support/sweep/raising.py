@@ -39,6 +39,7 @@ BOUNDARIES = (
     "gatelift.core.works.answers:written",
     "gatelift.core.works.answers:read",
     "gatelift_admission.engine:Engine.",
+    "gatelift_admission.told.answers:EngineAnswers.",
     "gatelift_admission.feed.faults:",
     "gatelift_admission.demand.grants:of_record",
     "gatelift_agent.core.machine:",

@@ -13,9 +13,10 @@ from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.entries.standings import OF_CLASSES, QueueStanding
 from gatelift_admission.queues.pending import PendingQueue
-from gatelift_admission.quota.tree import Tree, TreeNode
+from gatelift_admission.quota.nodes import TreeNode
+from gatelift_admission.quota.tree import Tree
 from gatelift_admission.rounds.progress import Nominee
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import UNLIMITED, add
 from gatelift_admission.values.model import Usage
 

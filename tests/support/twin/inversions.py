@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from gatelift_admission.entries.entry import Entry, Phase
-from gatelift_admission.flavors.assigner import Mode
+from gatelift_admission.flavors.assignment import Mode
 from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.values.model import Decision, Reserve
 from support.twin.admission_cases import Case

@@ -25,7 +25,7 @@ from typing import Any
 from gatelift_admission.entries.standings import AWAKE
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee
-from gatelift_admission.state import State
+from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Decision, Inadmissible, Preempt, Reserve
 from support.twin.admission_cases import Case
 from support.twin.engine import BYPASSED, Outcome, Twin

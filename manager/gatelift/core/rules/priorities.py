@@ -31,7 +31,7 @@ def resolve(core: Core, owner: Owner) -> Priority | None:
         if found is None:
             text = texts.priority_class_missing(names.workload_class)
             core.event(owner.ref, owner.object.metadata.uid, "WorkloadPriorityClassNotFound", text, warning=True)
-            core.classless.wait(names.workload_class, owner.ref)
+            core.classless.wait_only(names.workload_class, owner.ref)
             return None
         ref = PriorityClassRef(group=KUEUE_GROUP, kind=WORKLOAD_CLASS, name=names.workload_class)
         return Priority(value=found.value, ref=ref)

@@ -15,10 +15,18 @@ class Waiters(Generic[SubjectT, WaiterT]):
     """Waiters in the order in which they came. Only this module writes it."""
 
     _by_subject: dict[SubjectT, dict[WaiterT, None]] = field(default_factory=dict)
+    _by_waiter: dict[WaiterT, set[SubjectT]] = field(default_factory=dict)
 
     def wait(self, subject: SubjectT, waiter: WaiterT) -> None:
         """Let somebody wait for a subject."""
         self._by_subject.setdefault(subject, {})[waiter] = None
+        self._by_waiter.setdefault(waiter, set()).add(subject)
+
+    def wait_only(self, subject: SubjectT, waiter: WaiterT) -> None:
+        """Let somebody wait for a subject, and for no other one any more."""
+        if self._by_waiter.get(waiter) != {subject}:
+            self.leave_all(waiter)
+            self.wait(subject, waiter)
 
     def of(self, subject: SubjectT) -> Collection[WaiterT]:
         """Return who waits for a subject."""
@@ -26,7 +34,10 @@ class Waiters(Generic[SubjectT, WaiterT]):
 
     def take(self, subject: SubjectT) -> Collection[WaiterT]:
         """Return who waits for a subject, and let nobody wait for it any more."""
-        return self._by_subject.pop(subject, {}).keys()
+        waiting = self._by_subject.pop(subject, {}).keys()
+        for waiter in waiting:
+            self._waits_no_more(subject, waiter)
+        return waiting
 
     def leave(self, subject: SubjectT, waiter: WaiterT) -> bool:
         """Let somebody wait no more; True where nobody else waits for that subject either."""
@@ -34,11 +45,18 @@ class Waiters(Generic[SubjectT, WaiterT]):
         if waiting is None or waiter not in waiting:
             return False
         del waiting[waiter]
+        self._waits_no_more(subject, waiter)
         if not waiting:
             del self._by_subject[subject]
         return not waiting
 
     def leave_all(self, waiter: WaiterT) -> None:
-        """Let somebody wait for nothing any more."""
-        for subject in list(self._by_subject):
+        """Let somebody wait for nothing any more: as many steps as it waits for."""
+        for subject in tuple(self._by_waiter.get(waiter, ())):
             self.leave(subject, waiter)
+
+    def _waits_no_more(self, subject: SubjectT, waiter: WaiterT) -> None:
+        subjects = self._by_waiter[waiter]
+        subjects.discard(subject)
+        if not subjects:
+            del self._by_waiter[waiter]

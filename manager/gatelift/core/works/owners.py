@@ -29,7 +29,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
-from gatelift_kinds.shared.values import KindError, PatchStep, UserChange
+from gatelift_kinds.shared.values import KindError, PatchStep, Priority, UserChange
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true
@@ -270,12 +270,14 @@ _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.E
 def changing(core: Core, workload: Workload) -> bool:
     """Say whether a waiting Workload is not (any more) what its object asks for, or that one is still to be held back.
 
-    Only of kinds whose objects can change, and run as they are. The object's own pass sees to it.
+    A pod changes little, but whoever may edit Workloads can make one ask for less. The object's own pass sees to it.
     """
     owner = core.knowledge.work_of(workload).only_object
-    if owner is None or not owner.kind.pods_are_children:
+    if owner is None:
         return False
-    return not (owner.kind.suspended(owner.object) and owner.kind.equivalent(workload, owner.object))
+    if owner.kind.pods_are_children and not owner.kind.suspended(owner.object):
+        return True
+    return not owner.kind.equivalent(workload, owner.object)
 
 
 _NOTHING_ASKED = dict.fromkeys(field.encode_name for field in msgspec.structs.fields(WorkloadSpec))
@@ -293,8 +295,8 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     if core.blocked(ref, owner.look, case.now):
         return
     priority = priorities.resolve(core, owner)
-    if priority is None:
-        return
+    if priority is None:  # it waits for that class as what it was, and asks for all that its object does
+        priority = Priority(value=workload.spec.priority or 0, ref=workload.spec.priority_class_ref)
     document = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))
     spec = {**_NOTHING_ASKED, **document["spec"]}
     spec.pop("active", None)

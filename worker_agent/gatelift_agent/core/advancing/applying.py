@@ -24,6 +24,8 @@ from gatelift_agent.core.placement.placements import (
 )
 from gatelift_agent.core.refusing import policy, sanitise, starting
 from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.state import asking
+from gatelift_agent.core.state.placing import placing
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.shapes import ShapeError
@@ -119,11 +121,11 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         tracked.granted = allowances.granted(placement, tracked.pod_set, kind, clean)
         metadata = _metadata(world, placement, tracked, tracked.granted)
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
-        body = kind.document(part, world.placing(placement))
+        body = kind.document(part, placing(world, placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
         giving_up.refuse(world, placement, Refusal.INVALID, str(error))
         return
-    world.ask_create(placement, tracked, body, now)
+    asking.create(world, placement, tracked, body, now)
 
 
 def _policy_refusal(world: World, placement: Placement, tracked: Tracked, spec: bytes) -> tuple[Refusal, str] | None:

@@ -17,8 +17,10 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.state import asking
+from gatelift_agent.core.state.placing import placing
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
 from gatelift_kinds.shared import own_marks
 from gatelift_kinds.shared.values import MergeConflictError
 from gatelift_wire.values.messages import GatesLifted
@@ -48,7 +50,8 @@ def lift(world: World, placement: Placement, now: float) -> None:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
             if world.leadership.acts(now) and world.has_room(placement):
-                world.ask_patch(WritePurpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
+                wanted = WantedPatch(purpose=WritePurpose.HOLD, body=step.body, kind=step.kind)
+                asking.patch(world, placement, tracked, wanted, now)
         elif admitted and world.has_room(placement):
             _let_go(world, placement, tracked, now)
 
@@ -89,8 +92,8 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
     if tracked.user_gates is not None:
         body = kind.user_gates_patch(tracked.object, tracked.user_gates)
         if body is not None:
-            left = ",".join(tracked.user_gates)
-            world.ask_patch(WritePurpose.GATES, placement, tracked, body, now, what=left)
+            wanted = WantedPatch(purpose=WritePurpose.GATES, body=body, what=",".join(tracked.user_gates))
+            asking.patch(world, placement, tracked, wanted, now)
             return
     if not world.local and not _within_grant(world, placement, tracked, now):
         return
@@ -98,7 +101,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         return  # a gate of the user's own is left; SetUserGates or a change of the object looks again
     try:
         body = (
-            kind.local_lift_patch(tracked.object, tracked.raw, world.placing(placement))
+            kind.local_lift_patch(tracked.object, tracked.raw, placing(world, placement))
             if world.local
             else edits.with_mark(kind.lift_patch(tracked.object), tracked)
         )
@@ -106,7 +109,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         giving_up.refuse(world, placement, Refusal.INVALID, str(error))
         return
     tracked.lift_asked = True
-    world.ask_patch(WritePurpose.LIFT, placement, tracked, body, now)
+    asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.LIFT, body=body), now)
 
 
 def _within_grant(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:

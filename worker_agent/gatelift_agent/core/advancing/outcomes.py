@@ -6,15 +6,18 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gatelift_agent.core.advancing import giving_up
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
 from gatelift_agent.core.placement.placements import ENDING, EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.seeing import hidden, observing, taking
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import Asked, WritePurpose
-from gatelift_agent.core.watched.objects import ref_of
+from gatelift_agent.core.watched.objects import Held, ref_of
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.versions import is_last
 from gatelift_kube.values.resources import POD
@@ -51,6 +54,14 @@ _HINTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class FailedWrite:
+    """A write of ours, and how it failed."""
+
+    asked: Asked
+    event: WriteFailed
+
+
 def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     """Take the success of a write to an object of a placement."""
     placement, tracked = find(world, asked)
@@ -68,7 +79,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     if asked.purpose in {WritePurpose.CREATE, WritePurpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
         lifted = asked.purpose is WritePurpose.LIFT
-        edits.answered(world, placement, tracked, event.object, event.raw, lifted=lifted)
+        edits.answered(world, placement, tracked, Held(tracked.ref, event.object, event.raw), lifted=lifted)
     world.look(placement.key)
     if asked.purpose in _STOPS:
         tracked.stop_written = True
@@ -105,7 +116,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     world.look(placement.key)
     match asked.purpose:
         case WritePurpose.CREATE:
-            _create_failed(world, placement, tracked, asked, event, now)
+            _create_failed(world, placement, tracked, FailedWrite(asked, event), now)
         case WritePurpose.SAMPLE:
             _refused(world, placement, event)
         case WritePurpose.PROBE:
@@ -125,7 +136,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             | WritePurpose.REMOVE
             | WritePurpose.REMOVE_STRAY
         ):
-            _ending_failed(world, placement, tracked, asked, event, now)
+            _ending_failed(world, placement, tracked, FailedWrite(asked, event), now)
         case (
             WritePurpose.RECORD
             | WritePurpose.STATE
@@ -169,9 +180,8 @@ def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> 
     tracked.object = None
 
 
-def _create_failed(
-    world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
-) -> None:
+def _create_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite, now: float) -> None:
+    asked, event = failed.asked, failed.event
     if event.error is WriteError.UNKNOWN:
         tracked.doubt_until = asked.at + WRITE_SECONDS_MAX
         world.wakes.ask(placement.key, tracked.doubt_until)
@@ -222,9 +232,8 @@ def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: Wr
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
 
 
-def _ending_failed(
-    world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
-) -> None:
+def _ending_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite, now: float) -> None:
+    asked, event = failed.asked, failed.event
     if event.error is WriteError.NOT_FOUND or (event.error is WriteError.PRECONDITION and asked.deletes):
         if asked.purpose is WritePurpose.REMOVE_STRAY:
             held = world.held(tracked)
@@ -311,4 +320,4 @@ def _no_answer(world: World, placement: Placement, text: str, event: WriteFailed
         what = leftovers.why_refused(world, placement, event) or "it stays charged and is tried again"
         world.note("warning", f"{text}: {event.message}; {what}", placement)
     if event.error in {WriteError.FORBIDDEN, WriteError.NAMESPACE_MISSING} and not world.local:
-        world.ask_namespace(placement, now)
+        asking.namespace(world, placement, now)

@@ -12,7 +12,7 @@ from typing import Any
 from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import ENDING, LIVE, Placement
 from gatelift_agent.core.seeing import doubts, observing
-from gatelift_agent.core.state import containment
+from gatelift_agent.core.state import asking, containment
 from gatelift_agent.core.state.condemned import SETTLE_SECONDS, Condemned
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import events
@@ -40,9 +40,9 @@ def ask(world: World, now: float) -> None:
             continue
         entry.asked = True
         if entry.sure_at is None:
-            world.ask_whether_deleted(name, now)
+            asking.whether_deleted(world, name, now)
         else:
-            world.ask_all_pods(name, now)
+            asking.all_pods(world, name, now)
 
 
 def next_deadline(world: World) -> float | None:
@@ -66,8 +66,8 @@ def answered(world: World, asked: Asked, event: events.ReadAnswer, now: float) -
 
 def _answered(world: World, asked: Asked, event: events.ReadAnswer, now: float) -> None:
     match event:
-        case events.PodsRead(pods=found, raws=raws):
-            pods_read(world, asked.name, found, raws, asked.at, now)
+        case events.PodsRead():
+            pods_read(world, asked, event, now)
         case events.NamespaceRead(namespace=namespace):
             namespace_read(world, asked.name, namespace, now)
         case events.PodsNotRead() | events.NamespaceNotRead():
@@ -87,15 +87,14 @@ def namespace_read(world: World, name: str, found: Namespace | None, now: float)
         world.look(placement.key)
 
 
-def pods_read(
-    world: World, name: str, found: tuple[Pod, ...], raws: tuple[bytes, ...], asked_at: float, now: float
-) -> None:
+def pods_read(world: World, asked: Asked, found: events.PodsRead, now: float) -> None:
     """Take all pods of a namespace that is being deleted."""
+    name = asked.name
     entry = world.condemned.get(name)
-    if entry is None or entry.sure_at is None or asked_at < entry.sure_at + SETTLE_SECONDS:
+    if entry is None or entry.sure_at is None or asked.at < entry.sure_at + SETTLE_SECONDS:
         return
-    _take(world, name, entry, list(zip(found, raws, strict=True)), now)
-    entry.shown_at = asked_at
+    _take(world, name, entry, list(zip(found.pods, found.raws, strict=True)), now)
+    entry.shown_at = asked.at
     if name not in world.listed:  # of its Jobs nobody can be asked any more, and nothing of them runs unless it is here
         world.listed.add(name)
         rebuilding.take_namespace(world, name, now)

@@ -19,7 +19,9 @@ from gatelift_admission.values import amounts
 from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementEnding, Tracked
 from gatelift_agent.core.refusing import podspecs
 from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.asked import SamplePod
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
@@ -90,7 +92,7 @@ def asks(world: World, placement: Placement, tracked: Tracked, now: float) -> Ma
         tracked.sampled = {}
     for pod_set, body in world.kind(placement).pods_of_it(obj, tracked.raw).items():
         if pod_set not in tracked.sampled:
-            world.ask_sample(placement, tracked, pod_set, body, now)
+            asking.sample(world, placement, tracked, SamplePod(pod_set, body), now)
             return None
     return tracked.sampled
 

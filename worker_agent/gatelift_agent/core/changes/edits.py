@@ -21,8 +21,10 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
+from gatelift_agent.core.watched.objects import Held
 from gatelift_kinds.shared.patches import add_to_map, stop_marked
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta
@@ -46,12 +48,10 @@ _MADE = msgspec.json.Decoder(Made)
 _CREATED_GENERATION = 1
 
 
-def answered(
-    world: World, placement: Placement, tracked: Tracked, obj: KubeObject, raw: bytes, *, lifted: bool
-) -> None:
+def answered(world: World, placement: Placement, tracked: Tracked, answer: Held, *, lifted: bool) -> None:
     """Take what our own create or lift was answered as that which is right."""
     if not world.local:
-        tracked.made = _now(world, placement, obj, raw)
+        tracked.made = _now(world, placement, answer.object, answer.raw)
         tracked.lift_known = tracked.lift_known or lifted
 
 
@@ -104,10 +104,9 @@ def keep_told(world: World, placement: Placement, tracked: Tracked, now: float) 
         world.wakes.ask(placement.key, tracked.retry_at)
         return
     text = _encoded(Made(mark.generation, mark.charged, tracked.uncharged_told))
-    body = {"metadata": {"uid": obj.metadata.uid, "annotations": {ANNOTATION_MADE: text}}}
-    if world.has_room(placement) and world.ask_patch(
-        WritePurpose.TOLD, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE
-    ):
+    body = msgspec.json.encode({"metadata": {"uid": obj.metadata.uid, "annotations": {ANNOTATION_MADE: text}}})
+    wanted = WantedPatch(purpose=WritePurpose.TOLD, body=body, kind=PatchKind.MERGE)
+    if world.has_room(placement) and asking.patch(world, placement, tracked, wanted, now):
         tracked.uncharged_told = None
 
 
@@ -143,9 +142,10 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
         return
     if not world.kind(placement).may_put_back(obj, tracked.made.charged, world.children(placement)):
         return  # what the edit has ended still stops: a version of the Job or of a pod looks again
+    wanted = WantedPatch(purpose=WritePurpose.PUT_BACK, body=body)
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
-    elif world.has_room(placement) and world.ask_patch(WritePurpose.PUT_BACK, placement, tracked, body, now):
+    elif world.has_room(placement) and asking.patch(world, placement, tracked, wanted, now):
         _tell(world, placement, tracked, _fields(world, placement, tracked), "it is put back, once")
 
 

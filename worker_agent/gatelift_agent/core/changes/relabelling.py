@@ -12,10 +12,17 @@ import msgspec
 
 from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kube.deciding.writes import PatchKind
+
+_SAID = {
+    WritePurpose.LABELS: "somebody changed its labels; they are put back",
+    WritePurpose.NOTE: "somebody changed what it was before it was let go; that is noted again",
+}
+"""What the log is told of each write."""
 
 
 def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:
@@ -43,7 +50,7 @@ def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: f
         return
     meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     body = msgspec.json.encode({"metadata": {**meta, "labels": world.owner_labels(placement)}})
-    _write(world, placement, tracked, WritePurpose.LABELS, body, "somebody changed its labels; they are put back", now)
+    _write(world, placement, tracked, WantedPatch(purpose=WritePurpose.LABELS, body=body, kind=PatchKind.MERGE), now)
 
 
 def put_note_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -62,13 +69,11 @@ def put_note_back(world: World, placement: Placement, tracked: Tracked, now: flo
         return
     body = kind.local_note_patch(obj, tracked.raw, tracked.noted)
     if body is not None:
-        text = "somebody changed what it was before it was let go; that is noted again"
-        _write(world, placement, tracked, WritePurpose.NOTE, body, text, now)
+        wanted = WantedPatch(purpose=WritePurpose.NOTE, body=body, kind=PatchKind.MERGE)
+        _write(world, placement, tracked, wanted, now)
 
 
-def _write(
-    world: World, placement: Placement, tracked: Tracked, purpose: WritePurpose, body: bytes, text: str, now: float
-) -> None:
+def _write(world: World, placement: Placement, tracked: Tracked, wanted: WantedPatch, now: float) -> None:
     if not world.leadership.acts(now):
         return
     if world.local and starting.why_not(world, placement, now):
@@ -76,5 +81,5 @@ def _write(
         return
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
-    elif world.has_room(placement) and world.ask_patch(purpose, placement, tracked, body, now, kind=PatchKind.MERGE):
-        world.note("warning", text, placement, object=str(tracked.ref))
+    elif world.has_room(placement) and asking.patch(world, placement, tracked, wanted, now):
+        world.note("warning", _SAID[wanted.purpose], placement, object=str(tracked.ref))

@@ -12,13 +12,12 @@ from gatelift_agent.core.leaving import draining, kept, leftovers
 from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
-from gatelift_agent.core.state import condemned, containment
+from gatelift_agent.core.state import asking, condemned, containment
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.asked import WantedDelete, WantedPatch, WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kinds.shared import pods
-from gatelift_kube.deciding.writes import PatchKind
 from gatelift_wire.values.messages import Stopped
 
 KEPT_SECONDS_MAX = 60.0
@@ -81,9 +80,10 @@ def remove_stray(world: World, placement: Placement, tracked: Tracked, held: Hel
     stray = Tracked(ref=held.ref, uid=held.object.metadata.uid, object=held.object, raw=held.raw)
     body = draining.without_report(stray)
     if held.object.metadata.deletion_timestamp is None:
-        world.ask_delete(WritePurpose.REMOVE_STRAY, placement, tracked, stray.uid, now)
+        wanted = WantedDelete(purpose=WritePurpose.REMOVE_STRAY, uid=stray.uid)
+        asking.delete(world, placement, tracked, wanted, now)
     elif body is not None:
-        world.ask_patch(WritePurpose.REMOVE_STRAY, placement, tracked, body, now, kind=PatchKind.JSON)
+        asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.REMOVE_STRAY, body=body), now)
 
 
 def _nobody_asks(placement: Placement) -> bool:
@@ -188,7 +188,8 @@ def _remove(world: World, placement: Placement, tracked: Tracked, now: float) ->
         tracked.removed = True
         world.mark_cleared(tracked.uid)
         return True
-    tracked.removed = world.ask_delete(WritePurpose.REMOVE, placement, tracked, tracked.uid, now)
+    wanted = WantedDelete(purpose=WritePurpose.REMOVE, uid=tracked.uid)
+    tracked.removed = asking.delete(world, placement, tracked, wanted, now)
     return False
 
 
@@ -204,7 +205,7 @@ def _set_free(world: World, placement: Placement, tracked: Tracked, now: float) 
     body = draining.without_report(tracked)
     if body is not None:
         # Without our finalizer the watch's word that it is gone means no more than that.
-        world.ask_patch(WritePurpose.UNFINALIZE, placement, tracked, body, now)
+        asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.UNFINALIZE, body=body), now)
     return body is None
 
 
@@ -230,7 +231,7 @@ def _give_way(world: World, placement: Placement, now: float) -> None:
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.has_room(placement):
-            world.ask_patch(WritePurpose.UNFINALIZE, placement, tracked, body, now)
+            asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.UNFINALIZE, body=body), now)
 
 
 def _is_waited_for(tracked: Tracked, *, doomed: bool) -> bool:

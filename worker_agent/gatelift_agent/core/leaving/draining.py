@@ -15,9 +15,9 @@ from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
 from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.seeing import doubts, hidden, orphans
-from gatelift_agent.core.state import condemned, unknowns
+from gatelift_agent.core.state import asking, condemned, unknowns
 from gatelift_agent.core.state.world import World
-from gatelift_agent.core.values.asked import WritePurpose
+from gatelift_agent.core.values.asked import WantedDelete, WantedPatch, WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import own_marks, pods
 from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
@@ -102,7 +102,7 @@ def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
     if placement.pods_read_at > now:
         world.wakes.ask(placement.key, placement.pods_read_at)
     elif world.has_room(placement):
-        world.ask_pods(placement, now)
+        asking.pods(world, placement, now)
     return False
 
 
@@ -128,7 +128,7 @@ def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, n
     if found is not None:
         placement.pods_read_at = now + PODS_AGAIN_SECONDS
     elif not world.local:
-        world.ask_namespace(placement, now)
+        asking.namespace(world, placement, now)
     world.look(placement.key)
 
 
@@ -169,15 +169,17 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         said = known.metadata.resource_version if known is not None else world.objects.last_version(tracked.uid)
         if world.local and said:  # two watches show it by turns: its answer has to be younger than theirs
             meta["labels"] = {**meta.get("labels", {}), LABEL_FOUND: said}
-        body = {"metadata": meta}
-        world.ask_patch(WritePurpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
+        body = msgspec.json.encode({"metadata": meta})
+        wanted = WantedPatch(purpose=WritePurpose.PROBE, body=body, kind=PatchKind.MERGE)
+        asking.patch(world, placement, tracked, wanted, now)
         return
     tests: list[Json] = [
         {"op": "test", "path": f"/metadata/labels/{name.replace('/', '~1')}", "value": labels[name]}
         for name in (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
     ]
     found = {"op": "add", "path": f"/metadata/labels/{LABEL_FOUND.replace('/', '~1')}", "value": "true"}
-    world.ask_patch(WritePurpose.PROBE, placement, tracked, msgspec.json.encode([*tests, found]), now)
+    wanted = WantedPatch(purpose=WritePurpose.PROBE, body=msgspec.json.encode([*tests, found]))
+    asking.patch(world, placement, tracked, wanted, now)
 
 
 def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
@@ -253,7 +255,9 @@ def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step,
     if isinstance(step, DeleteStep):
         grace = graces.grace_seconds(placement, tracked)
         tracked.deleted_by_us = True
-        world.ask_delete(WritePurpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
+        removal = WantedDelete(purpose=WritePurpose.STOP, uid=tracked.uid, grace_seconds=grace)
+        asking.delete(world, placement, tracked, removal, now)
         return
     purpose = WritePurpose.RESTORE if step.restores else WritePurpose.STOP
-    world.ask_patch(purpose, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)
+    wanted = WantedPatch(purpose=purpose, body=step.body, kind=step.kind, subresource=step.subresource)
+    asking.patch(world, placement, tracked, wanted, now)

@@ -287,7 +287,7 @@ class Shortage:
 
 @dataclass(slots=True, kw_only=True)
 class Placement:
-    """One attempt of one workload here. Changed by `progress`, `orders` and `rebuilding` only."""
+    """One attempt of one workload here. Changed by `progress`, `commits`, `stops` and `rebuilding` only."""
 
     key: PlacementKey
     kind: str

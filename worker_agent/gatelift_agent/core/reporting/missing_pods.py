@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
 from gatelift_agent.core.refusing import starting
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.asked import SamplePod
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import WriteDone, WriteError, WriteFailed
@@ -80,4 +82,4 @@ def _ask(world: World, placement: Placement, tracked: Tracked, pod_set: str, now
     body = world.kind(placement).pods_of_it(tracked.object, tracked.raw).get(pod_set)
     if body is not None and world.has_room(placement):
         found.asking, found.again, found.again_at = True, False, now + AGAIN_SECONDS
-        world.ask_why(placement, tracked, pod_set, body, now)
+        asking.why(world, placement, tracked, SamplePod(pod_set, body), now)

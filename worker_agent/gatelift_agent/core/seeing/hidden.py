@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.registry import Registry
@@ -32,7 +33,7 @@ def ask(world: World, placement: Placement, now: float) -> None:
             hidden.asked = True
             meta = hidden.pod.metadata
             body = {"metadata": {"uid": meta.uid, "labels": _labels(world.kinds, hidden.pod)}}
-            world.ask_child_labels(placement, hidden.pod, msgspec.json.encode(body), now)
+            asking.child_labels(world, placement, hidden.pod, msgspec.json.encode(body), now)
 
 
 def _labels(kinds: Registry, pod: Pod) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Hidden, Placement, Tracked
+from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import ref_of
@@ -138,7 +139,7 @@ def _end(
             placement.child_retry_at[uid] = now + COLLECT_SECONDS
             world.wakes.ask(placement.key, now + COLLECT_SECONDS)
             own = Tracked(ref=ref_of(POD, pod.metadata), object=pod, grace_seconds=most)
-            world.ask_child_delete(placement, pod, now, grace_seconds=graces.grace_seconds(placement, own))
+            asking.child_delete(world, placement, pod, now, grace_seconds=graces.grace_seconds(placement, own))
             asked.append(pod)
     return asked
 

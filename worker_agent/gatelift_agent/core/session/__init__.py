@@ -1,1 +1,1 @@
-"""The conversation with the manager: the link, the orders that come in, the inventory that answers."""
+"""The conversation with the manager: the link, the orders that come in (offers, commits, stops), the inventory."""

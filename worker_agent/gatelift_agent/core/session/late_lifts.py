@@ -19,13 +19,10 @@ from gatelift_agent.core.placement.placements import EndingKind, Placement, Plac
 from gatelift_agent.core.session import naming
 from gatelift_agent.core.state.world import World
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
-from gatelift_wire.values.messages import Commit
-from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.messages import Commit, Refused
 
 
-def defeat_first(
-    world: World, commit: Commit, refusal: Refusal, text: str, now: float, *, unknown: bool = True
-) -> bool:
+def defeat_first(world: World, commit: Commit, no: Refused, now: float, *, unknown: bool = True) -> bool:
     """Refuse a commit only after a write to each object that it names; False where there is none to write to.
 
     An object that is another one by its UID, or runs since, cannot be let go by a write that was asked for before:
@@ -41,7 +38,7 @@ def defeat_first(
         namespace=commit.namespace,
         name=commit.name,
         state=PlacementState.DRAINING,
-        ending=PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal),
+        ending=PlacementEnding(kind=EndingKind.REFUSED, reason=no.refusal.value, message=no.text, refusal=no.refusal),
     )
     naming.take_terms(world, placement, commit, now)
     for one in commit.objects:

@@ -12,7 +12,7 @@ from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign
-from gatelift_agent.core.session import inventory, orders
+from gatelift_agent.core.session import inventory, orders, stops
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import commands, events
@@ -94,7 +94,7 @@ class ManagerLink:
         """Do what is due: obey what had to wait, dial, renew, acknowledge."""
         if self._session is not None:
             try:
-                orders.answer_late_stops(self._world, now)
+                stops.answer_late(self._world, now)
                 self._carry_out(self._session.tick(now), now)
                 self._answer_inventory(now)
             except Exception as error:  # noqa: BLE001 (containment: what one session says ends no process)

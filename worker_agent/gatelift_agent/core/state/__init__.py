@@ -1,1 +1,1 @@
-"""All that the machine knows, in one place, with who leads, which namespaces go, and what failed and rests."""
+"""All that the machine knows, in one place: who leads, which namespaces go, what failed and rests, what is asked."""

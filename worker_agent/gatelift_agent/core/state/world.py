@@ -1,6 +1,7 @@
 """What the machine knows, and the small moves that all its parts share. No decision of the protocol is made here.
 
 Everything is rebuilt at a start from the worker's objects and the manager's confirmations; nothing else is kept.
+Neighbours: `asking` asks the API server for things, `placing` says what objects carry.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from gatelift_agent.core.placement.placements import Placement, PlacementState, 
 from gatelift_agent.core.state.condemned import Condemned
 from gatelift_agent.core.state.leadership import Leadership
 from gatelift_agent.core.state.untaken import AgentUntaken
-from gatelift_agent.core.values import shapes
-from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
-from gatelift_agent.core.values.commands import AgentNote, Command, ReadNamespace, ReadPods
+from gatelift_agent.core.values.asked import Asked, Writes
+from gatelift_agent.core.values.commands import AgentNote, Command
 from gatelift_agent.core.values.settings import AgentMode, AgentSettings
 from gatelift_agent.core.values.templates import Templates
 from gatelift_agent.core.values.wakes import Alarms
@@ -27,13 +27,12 @@ from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_agent.core.watched.objects import Held, Objects
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.shared.patches import merged_selector
-from gatelift_kinds.shared.values import Maker, Placing, PodSetStart
+from gatelift_kinds.shared.values import Maker, Placing
 from gatelift_kube.deciding.contained import Contained
-from gatelift_kube.deciding.writes import Create, Delete, KubeObject, Patch, PatchKind
+from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Message, Stop
@@ -296,32 +295,9 @@ class World:
         """Return the labels by which the objects of a placement are known as its."""
         return Placing(key=placement.key, origin=self.standing.origin, namespace=placement.namespace).owner_labels
 
-    def placing(self, placement: Placement) -> Placing:
-        """Return the placement as its objects carry it, with what this cluster's flavors and the checks add.
-
-        MergeConflictError: a flavor and a check contradict each other.
-        """
-        starts = []
-        for pod_set in placement.pod_sets:
-            names = dict.fromkeys(flavor for _, flavor in pod_set.flavors)
-            found = [self.flavors[name].spec for name in names if name in self.flavors]
-            wanted = shapes.additions(pod_set.additions)
-            labels = {key: value for spec in found for key, value in spec.node_labels.items()}
-            tolerations = tuple(toleration for spec in found for toleration in spec.tolerations)
-            starts.append(
-                PodSetStart(
-                    pod_set=pod_set.name,
-                    count=pod_set.count,
-                    needs=pod_set.needs,
-                    node_selector=merged_selector(labels, wanted.node_selector or {}, f"pod set {pod_set.name}"),
-                    tolerations=tolerations + (wanted.tolerations or ()),
-                    labels=wanted.labels or {},
-                    annotations=wanted.annotations or {},
-                )
-            )
-        return Placing(
-            key=placement.key, origin=self.standing.origin, namespace=placement.namespace, starts=tuple(starts)
-        )
+    def runs_as_placed(self, kind: Kind[Any], obj: KubeObject) -> bool:
+        """Say whether an object was let go, at `local` with what the lift adds: anybody may let go the user's own."""
+        return kind.let_go_here(obj) if self.local else kind.lifted(obj)
 
     # --- writes -------------------------------------------------------------------------------------------------
 
@@ -343,125 +319,6 @@ class World:
             key = next(iter(self._stalled))
             del self._stalled[key]
             self.look(key)
-
-    def ask_create(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
-        """Create an object of a placement."""
-        write_id = self._ask(WritePurpose.CREATE, placement, tracked, now)
-        if write_id:
-            self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
-
-    def ask_sample(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
-        """Ask what a pod of a pod set that an object makes would be here; nothing is made."""
-        write_id = self._ask(WritePurpose.SAMPLE, placement, tracked, now, form=pod_set)
-        if write_id:
-            self.commands.append(
-                Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True)
-            )
-
-    def ask_why(self, placement: Placement, tracked: Tracked, pod_set: str, body: bytes, now: float) -> None:
-        """Ask what the API server says of one more pod of an object; nothing is made, and no write waits for it."""
-        write_id = self.writes.ask(Asked(purpose=WritePurpose.WHY, key=placement.key, name="", form=pod_set, at=now))
-        self.commands.append(Create(write_id=write_id, ref=ObjectRef(POD, tracked.ref.key), body=body, dry_run=True))
-
-    def ask_patch(
-        self,
-        purpose: WritePurpose,
-        placement: Placement,
-        tracked: Tracked,
-        body: bytes,
-        now: float,
-        *,
-        kind: PatchKind = PatchKind.JSON,
-        subresource: str = "",
-        what: str = "",
-    ) -> bool:
-        """Patch an object of a placement; False when it has to wait, as after one without effect.
-
-        `body` has its preconditions, `what` tells patches of one purpose apart.
-        """
-        write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource} {what}")
-        if write_id:
-            patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
-            self.commands.append(patch)
-        return write_id != 0
-
-    def ask_delete(
-        self,
-        purpose: WritePurpose,
-        placement: Placement,
-        tracked: Tracked,
-        uid: str,
-        now: float,
-        *,
-        grace_seconds: int | None = None,
-    ) -> bool:
-        """Delete an object with its UID as precondition; False when it has to wait, as after one without effect."""
-        write_id = self._ask(purpose, placement, tracked, now, form="delete", deletes=True)
-        if write_id:
-            self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
-        return write_id != 0
-
-    def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
-        """Delete a pod whose Job is gone; its outcome changes nothing, the watch tells the rest."""
-        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
-        asked = Asked(purpose=WritePurpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
-        write_id = self.writes.ask(asked)
-        self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
-
-    def ask_child_labels(self, placement: Placement, pod: Pod, body: bytes, now: float) -> None:
-        """Put the labels of a Job's pod back, which tells whether it is there."""
-        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
-        write_id = self.writes.ask(
-            Asked(purpose=WritePurpose.CHILD_LABELS, key=placement.key, name=pod.metadata.name, at=now)
-        )
-        self.commands.append(Patch(write_id=write_id, ref=ref, body=body, kind=PatchKind.MERGE))
-
-    def ask_pods(self, placement: Placement, now: float) -> None:
-        """Read which pods of a placement there are."""
-        placement.pods_asked = True
-        read_id = self.writes.ask(Asked(purpose=WritePurpose.PODS, key=placement.key, name="", at=now))
-        labels = tuple(sorted(self.owner_labels(placement).items()))
-        self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
-
-    def ask_namespace(self, placement: Placement, now: float) -> None:
-        """Read the namespace of a placement whose objects cannot be asked for themselves."""
-        if placement.namespace_asked or not self.has_room(placement):
-            return
-        placement.namespace_asked = True
-        read_id = self.writes.ask(Asked(purpose=WritePurpose.NAMESPACE, key=placement.key, name="", at=now))
-        self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
-
-    def ask_whether_deleted(self, namespace: str, now: float) -> None:
-        """Read a namespace that a watch calls deleted."""
-        read_id = self.writes.ask(Asked(purpose=WritePurpose.NAMESPACE, key=None, name=namespace, at=now))
-        self.commands.append(ReadNamespace(read_id=read_id, name=namespace))
-
-    def ask_all_pods(self, namespace: str, now: float) -> None:
-        """Read all pods of a namespace, whatever their labels."""
-        read_id = self.writes.ask(Asked(purpose=WritePurpose.PODS, key=None, name=namespace, at=now))
-        self.commands.append(ReadPods(read_id=read_id, namespace=namespace, labels=()))
-
-    def _ask(
-        self,
-        purpose: WritePurpose,
-        placement: Placement,
-        tracked: Tracked,
-        now: float,
-        *,
-        form: str = "",
-        deletes: bool = False,
-    ) -> int:
-        """Return the id of a write; 0 when the same one has just been carried out and is due again all the same."""
-        if tracked.carried_out == (purpose, form) and now < tracked.again_at:
-            self.wakes.ask(placement.key, tracked.again_at)
-            return 0
-        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, form=form, deletes=deletes)
-        tracked.asked = self.writes.ask(asked)
-        return tracked.asked
-
-    def runs_as_placed(self, kind: Kind[Any], obj: KubeObject) -> bool:
-        """Say whether an object was let go, at `local` with what the lift adds: anybody may let go the user's own."""
-        return kind.let_go_here(obj) if self.local else kind.lifted(obj)
 
     # --- the rest -----------------------------------------------------------------------------------------------
 

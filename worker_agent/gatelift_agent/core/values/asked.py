@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gatelift_kube.deciding.writes import PatchKind
 from gatelift_wire.values.keys import PlacementKey
 
 
@@ -52,6 +53,34 @@ class Asked:
     at: float
     form: str = ""
     deletes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedPatch:
+    """A patch of an object of a placement. `body` has its preconditions, `what` tells patches of one purpose apart."""
+
+    purpose: WritePurpose
+    body: bytes
+    kind: PatchKind = PatchKind.JSON
+    subresource: str = ""
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedDelete:
+    """The deletion of an object of a placement, with its UID as precondition."""
+
+    purpose: WritePurpose
+    uid: str
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePod:
+    """A pod of a pod set as an object of a placement would make one more: asked about, and never made."""
+
+    pod_set: str
+    body: bytes
 
 
 class Writes:

@@ -1,4 +1,4 @@
-"""Which preemptors wait for others to end, and until when. Its notes are `patience`, its user is `cycle`."""
+"""Which preemptions are postponed, and until when. Neighbours: `postponed` holds the notes, `cycle` asks."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds.nomination import demand
-from gatelift_admission.state import State
+from gatelift_admission.state import wakeups
+from gatelift_admission.state.known import State
 
 
 def may_wait(state: State, entry: Entry, queue: QueueModel, plan: Plan) -> bool:
-    """Return whether a preemptor waits for others to end before it asks anybody of its plan to leave."""
-    patience, moment = state.patience, state.settings.preemption_patience
+    """Return whether the preemptions of a plan are postponed: its victims may end without them."""
+    postponed, moment = state.postponed, state.settings.preemption_patience
     if moment <= 0 or any(state.holders.holds[one.entry.uid].evicted for one in plan.targets):
         return False
-    if entry.uid in patience.waiting:
-        if patience.of(entry, state.now) is None:
+    if entry.uid in postponed.waiting:
+        if postponed.of(entry, state.now) is None:
             return False
     else:
         tree, node = state.ensure(), state.node(queue.name)
         lacking = [cell for cell, need in plan.assignment.usage.items() if need > tree.free(node, cell)]
-        if not patience.expects(node.root, lacking, state.now, moment):
+        if not postponed.expects(node.root, lacking, state.now, moment):
             return False
-    known = patience.begin(entry.uid, state.now + moment)
+    known = postponed.begin(entry.uid, state.now + moment)
     known.plan, known.built = plan if demand(state, entry, queue) is not None else None, state.built
     return True
 
 
 def plan_of(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
-    """Return the plan of a preemptor that waits for others to end, less those who have; None if it has to look anew.
+    """Return the plan of a preemptor while it is postponed, less victims that have ended; None if it is searched anew.
 
-    Whom it would preempt is not searched for again while it asks nobody: a search costs more than all else of a round.
+    Victims are not searched for again meanwhile: a search costs more than all else of a round.
     """
-    known = state.patience.of(entry, state.now)
+    known = state.postponed.of(entry, state.now)
     if known is None or known.plan is None or known.built != state.built:
         return None
     if state.ensure().fits(state.node(queue.name), known.plan.assignment.usage):
@@ -42,13 +43,13 @@ def plan_of(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
 
 
 def end(state: State) -> None:
-    """Let those preempt who have waited for long enough."""
-    for uid in state.patience.over(state.now):
+    """Evaluate preemptors again whose moment is over."""
+    for uid in state.postponed.over(state.now):
         entry = state.entries.get(uid)
         queue = state.queues.get(entry.queue) if entry is not None else None
         if queue is not None and queue.pending.blocked is entry:
             queue.pending.unblock()
             state.offer(queue)
-            # It may find nobody to preempt: then those have their turn who are stuck behind the room that it kept.
-            state.touch(queue.root)
-            state.wake_for_anything(queue.root)
+            # It may find no victims any more: then those are evaluated which waited behind the room that it reserved.
+            wakeups.touch(state, queue.root)
+            wakeups.wake_for_anything(state, queue.root)

@@ -1,14 +1,14 @@
-"""All that the engine knows, and what follows when a part of it changes. No decision is taken here.
+"""All that the engine knows, and the quota tree as it stands: built anew once what it follows from has changed.
 
-Objects come in through `engine`; here they become models and charges, and `places` puts workloads into queues. A change
-of structure marks the tree as outdated; it is rebuilt once, before the next decision. A change of a workload names it
-for review; the cycle reviews before it decides. Both keep intake cheap and make order of arrival irrelevant.
+Objects come in through `engine`, and `places` puts workloads into queues. A change of structure marks the tree as
+outdated; it is rebuilt once, before the next decision. A change of a workload names it for review; the cycle reviews
+before it decides. Both keep intake cheap and make order of arrival irrelevant. Neighbours: `charging` charges a
+Workload, `wakeups` looks again at what waits.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,13 +17,14 @@ from gatelift_admission.charges.holders import Holders
 from gatelift_admission.charges.ledger import Ledger
 from gatelift_admission.charges.loans import Loans
 from gatelift_admission.demand.requests import Defaults
-from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.reading import WorkloadReader
-from gatelift_admission.flavors.assigner import Market, Pins
+from gatelift_admission.flavors.assignment import Pins
 from gatelift_admission.flavors.matching import selector_matches
+from gatelift_admission.flavors.search import Market
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, QueueRoom, preempts
-from gatelift_admission.preemption.patience import Patience
+from gatelift_admission.preemption.postponed import PostponedPreemptions
 from gatelift_admission.queues.models import (
     LocalModel,
     QueueModel,
@@ -34,11 +35,11 @@ from gatelift_admission.queues.models import (
 )
 from gatelift_admission.queues.stale import Stale, grows_old
 from gatelift_admission.quota import adrift
-from gatelift_admission.quota.tree import Tree, TreeNode, TreeNodeSpec
-from gatelift_admission.values.model import Amounts, Cell, EngineSettings, Fault, Usage
+from gatelift_admission.quota.nodes import TreeNode, TreeNodeSpec
+from gatelift_admission.quota.tree import Tree
+from gatelift_admission.values.model import Amounts, EngineSettings, Fault, Usage
 from gatelift_admission.waking.equals import PendingClass
-from gatelift_admission.waking.keeping import Kept
-from gatelift_admission.waking.timing import Band, Wakes
+from gatelift_admission.waking.timing import Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.values.resources import ObjectKey
@@ -75,10 +76,10 @@ class State:
     debts: Debts = field(default_factory=Debts)
     loans: Loans = field(default_factory=Loans)
     adrift: dict[str, Amounts] = field(default_factory=dict)
-    """UIDs of what runs and nobody can tell in which queue it was charged -> what it asks for (`ghosts`)."""
+    """UIDs of workloads that run and were charged in a queue that is not known -> what they request (`ghosts`)."""
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
-    """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
+    """Per ClusterQueue: how often a charge in it ended or was replaced (not: began)."""
     members: dict[str, list[Member]] = field(default_factory=dict)
     """The queues of each tree, by root, as long as it stands; those in a cycle of cohorts are in none."""
     rooms: dict[str, QueueRoom] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class State:
     releases: dict[str, int] = field(default_factory=dict)
     """Per root: how often quota was released."""
     outside: dict[str, int] = field(default_factory=dict)
-    """Per root: how often somebody arrived, changed or gave quota back, other than by a preemption."""
+    """Per root: how often a workload arrived, changed or released quota, other than by a preemption."""
     ready: OrderedDict[str, dict[str, None]] = field(default_factory=OrderedDict)
     """Queues that may have a head worth evaluating, by root."""
     stalled: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -103,21 +104,21 @@ class State:
     review: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     faults: list[Fault] = field(default_factory=list)
-    """Who was set aside since the last call."""
+    """Workloads that were set aside since the last call."""
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
     peaceful: dict[str, bool] = field(default_factory=dict)
     """Roots of whose queues none may preempt, as far as asked; forgotten when the tree is rebuilt."""
     wakes: Wakes = field(default_factory=Wakes)
-    """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
-    patience: Patience = field(default_factory=Patience)
-    """Who waits for others to end instead of preempting them."""
+    """When pending classes are woken after a release; forgotten when the tree is rebuilt."""
+    postponed: PostponedPreemptions = field(default_factory=PostponedPreemptions)
+    """Preemptions that are postponed, since victims may end without them."""
     unevaluated: deque[tuple[float, str]] = field(default_factory=deque)
-    """Who has to be told by when that it waits (UID), unless it is evaluated before; the first is due first."""
+    """UIDs of workloads whose condition has to say by when that they wait, unless evaluated before; earliest first."""
     stale: Stale = field(default_factory=Stale)
     """Whose texts may have grown old."""
     unreachable: set[str] = field(default_factory=set)
-    """UIDs of workloads that cannot be stopped now: nobody asks them to leave."""
+    """UIDs of workloads that cannot be stopped now: they are not preempted."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
     reader: WorkloadReader = field(init=False)
 
@@ -149,7 +150,7 @@ class State:
             raise
 
     def _make_anew(self) -> None:
-        """Make counts, the index of who holds quota and the queues anew from the entries."""
+        """Make counts, the index of holders and the queues anew from the entries."""
         waiting: dict[str, list[Entry]] = {}
         for entry in self.entries.values():
             if entry.queue:
@@ -180,7 +181,7 @@ class State:
         self.ready.clear()
         self.stalled.clear()
         self.wakes.clear()
-        self.patience.clear()
+        self.postponed.clear()
         self.wakes.queues = {root: len(members) for root, members in tree.members.items()}
         self.rooms = {name: self._room(tree, queue) for name, queue in self.queues.items()}
         self.members = {
@@ -219,7 +220,7 @@ class State:
         return queues, cohorts
 
     def wake_queue(self, queue: QueueModel) -> None:
-        """Look at all again that waits in a queue."""
+        """Evaluate all again that is pending in a queue."""
         for entry in queue.pending.wake_all():
             self.review[entry.uid] = entry
         self.offer(queue)
@@ -242,14 +243,14 @@ class State:
         return tree.queues[name]
 
     def market(self, queue: QueueModel, oracle: Oracle | None = None, pins: Pins | None = None) -> Market:
-        """Return where the workloads of `queue` look for flavors; without `oracle`, nobody would have to leave."""
+        """Return where the workloads of `queue` look for flavors; without `oracle`, nothing is preempted."""
         tree = self.ensure()
         node = tree.queues[queue.name]
         ask = oracle.ask if oracle is not None else None
         return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared, ask, pins)
 
     def oracle(self, entry: Entry, queue: QueueModel, claimed: frozenset[str] = frozenset()) -> Oracle | None:
-        """Return who tells what preemption could do for `entry`; None in a queue that may not preempt."""
+        """Return the oracle of what preemption could do for `entry`; None in a queue that may not preempt."""
         policy = queue.spec.preemption
         if not preempts(policy):
             return None
@@ -273,11 +274,11 @@ class State:
         )
 
     def outside_of(self, root: str) -> tuple[int, int]:
-        """Return what has happened to a tree from outside: not because somebody was let in or preempted."""
+        """Return a version of a tree that changes with all that happens to it but admissions and preemptions."""
         return self.built, self.outside.get(root, 0)
 
     def happened(self, root: str) -> None:
-        """Note that something happened to a tree from outside."""
+        """Note a change of a tree that is neither an admission nor a preemption."""
         self.outside[root] = self.outside.get(root, 0) + 1
 
     def room(self, queue: QueueModel) -> QueueRoom:
@@ -304,147 +305,6 @@ class State:
             )
             self.defaults[namespace] = found
         return found
-
-    # -- charges -------------------------------------------------------------------------------------------------
-
-    def settle(self, entry: Entry) -> None:
-        """Charge an entry what is due and wake what waits for the cells that came free."""
-        before, root_of = entry.charged, entry.charged_queue
-        if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
-            entry.came_back = entry.came_back or entry.preempted
-            entry.evicted = entry.preempted = False
-            return  # it had nothing, and nothing is due to it
-        if root_of:
-            self.generations[root_of] = self.generations.get(root_of, 0) + 1
-        asked, preempted = entry.evicted, entry.preempted
-        freed: Collection[Cell] = self.ledger.settle(entry)
-        if entry.phase not in RESERVING:
-            entry.came_back = preempted
-            entry.evicted = entry.preempted = False
-        usage: Usage = {}
-        moved = entry.charged_queue != root_of
-        if entry.charged is not before:
-            now = entry.charged_queue, entry.charged
-            usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
-            moved = moved or entry.charged != before
-        if moved:
-            if self.settings.text_refresh > 0:
-                self._grow_old(root_of, entry.charged_queue)
-            if self._off_the_tree(entry, root_of):
-                self.restructure()
-        if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
-            freed = entry.charged
-        if freed and not asked and self.settings.preemption_patience > 0:
-            self.patience.ended(self.ledger.tree, root_of, usage, self.now)
-        if freed:
-            boost = self.settings.priority_boost
-            self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage, outside=not preempted)
-
-    def _off_the_tree(self, entry: Entry, before: str) -> bool:
-        """Say whether a charge that changed is not only in the tree where its queue is: it is charged anew then."""
-        tree = self.ledger.tree
-        if tree is None:
-            return False
-        known, name = tree.queues, entry.charged_queue
-        missing = (before and before not in known) or (name and name not in known)
-        if self.debts.changed(entry, before) or missing:
-            return True
-        return bool(self.loans.roots) and bool(before) and known[before].root in self.loans.roots
-
-    def released(
-        self, name: str, cells: Collection[Cell], priority: int, usage: Usage, *, outside: bool = True
-    ) -> None:
-        """Wake what waits in the tree of queue `name` for `cells`; `usage` came free by somebody of `priority`."""
-        tree = self.ledger.tree
-        if self.outdated or tree is None or name not in tree.queues:
-            return
-        root = tree.queues[name].root
-        self.releases[root] = self.releases.get(root, 0) + 1
-        if outside:
-            self.happened(root)
-        self.touch(root)
-        if self.period(root) <= 0:
-            self.wake(root, cells)
-            return
-        self.wakes.released(tree.queues[name], usage, cells, priority, self.now, self.settings)
-        for queue, node, room in self.members.get(root, ()):
-            blocked = queue.pending.blocked
-            if blocked is None or self.patience.waits_on(blocked, tree, node, self.now):
-                continue
-            if queue.pending.wake_blocked(room):
-                self.offer(queue)
-
-    def kept(self, root: str) -> Kept:
-        """Return what is kept in a tree now."""
-        wakes = self.wakes
-        return Kept(wakes.keeping, root, wakes.since(root, self.now, self.settings), wakes.turns_below(root))
-
-    def period(self, root: str) -> float:
-        """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""
-        period = self.wakes.period(root, self.settings)
-        if period <= 0:
-            return 0.0
-        peaceful = self.peaceful.get(root)
-        if peaceful is None:
-            peaceful = self.peaceful[root] = not any(one.room.preempts for one in self.members.get(root, ()))
-        return 0.0 if peaceful else period
-
-    def preempted(self, root: str, victim: Entry) -> None:
-        """Note that `victim` has to leave for somebody; keep what comes free for longer if it was let in just now."""
-        settings = self.settings
-        if 0 < settings.wake_period_max >= self.now + self.unix_offset - victim.reserved_at:
-            self.wakes.preempted_soon(root, settings)
-
-    def next_turn(self) -> bool:
-        """Wake whose turn it is in the trees that had a release; False if that was nobody and all had their turn."""
-        waiting: dict[str, set[int]] = {}  # priorities; nobody comes or goes meanwhile
-        while self.wakes.turns:
-            for root in list(self.wakes.turns):
-                if root not in waiting:
-                    waiting[root] = {one for queue, _, _ in self.members[root] for one in queue.pending.priorities}
-                turn = self.wakes.turn(root, waiting[root])
-                if turn is not None:
-                    band, cells = turn
-                    self.wake(root, cells, band)
-            if self.ready:
-                return True
-        return False
-
-    def wake(self, root: str, cells: Collection[Cell], band: Band | None = None) -> None:
-        """Wake all in a tree (and `band`) for whom it may matter that something of `cells` came free."""
-        everything = bool(self.settings.fair_sharing)  # shares are of all flavors and resources together
-        kept = self.kept(root)
-        for queue, _, room in self.members.get(root, ()):
-            if queue.pending.watches.nobody():
-                continue
-            concerned = everything or not queue.cells.isdisjoint(cells)
-            woken = concerned and queue.pending.release_anything(band)
-            if queue.pending.release(cells, room, kept, band=band) or woken:
-                self.offer(queue)
-
-    def wake_for_anything(self, root: str) -> None:
-        """Wake all in a tree for whom any release may matter."""
-        for queue, _, _ in self.members.get(root, ()):
-            if queue.pending.release_anything():
-                self.offer(queue)
-
-    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool) -> None:
-        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
-
-        Without `wake` it waits on, for any release.
-        """
-        kept = self.kept(root)
-        for queue, _, room in self.members.get(root, ()):
-            if queue.pending.release(cells, room, kept, wake=wake):
-                self.offer(queue)
-
-    def touch(self, root: str) -> None:
-        """Note that something in the tree of `root` changed: heads that had lost are tried again."""
-        self.versions[root] = self.versions.get(root, 0) + 1
-        if self.settings.text_refresh > 0:
-            self.stale.happened(root, self.now)
-        for name in self.stalled.pop(root, {}):
-            self.offer(self.queues[name])
 
     def selects(self, queue: QueueModel, namespace: str) -> bool:
         """Return whether a ClusterQueue takes workloads of a namespace; one that is not known is never selected."""
@@ -476,10 +336,3 @@ class State:
         """Return the tree in which an entry waits, "" where it waits in none."""
         queue = self.queues.get(entry.queue)
         return queue.root if queue is not None else ""
-
-    def _grow_old(self, before: str, now: str) -> None:
-        """Note that charges of one ClusterQueue, or of two, have changed: figures of their trees are others now."""
-        for name in {before, now}:
-            queue = self.queues.get(name) if name else None
-            if queue is not None:
-                self.stale.happened(queue.root, self.now)

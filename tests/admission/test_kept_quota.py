@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.quota.tree import Quota, TreeNode
+from gatelift_admission.quota.nodes import Quota, TreeNode
 from gatelift_admission.values.model import EngineSettings
-from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
+from gatelift_admission.waking.kept_quota import AMOUNTS_MAX, PARTS, KeptQuota
 from support.twin.cohort_engine import arrive, cohort_engine, moves
 
 CELL = ("default", "cpu")
@@ -17,52 +17,52 @@ def queue(name: str, nominal: int, used: int = 0) -> TreeNode:
 
 
 def test_it_is_kept_from_lower_priorities_of_the_queue_and_from_borrowers_of_no_higher_one() -> None:
-    keeping, mine, other = Keeping(), queue("mine", 10), queue("other", 10)
-    keeping.gave(mine, {CELL: 4}, 5, 1.0, 1.0)
-    assert [keeping.own(mine, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 0, 0]
-    assert [keeping.all(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 4, 0]
-    assert [keeping.own(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [0, 0, 0]
+    found, mine, other = KeptQuota(), queue("mine", 10), queue("other", 10)
+    found.released(mine, {CELL: 4}, 5, 1.0, 1.0)
+    assert [found.own(mine, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 0, 0]
+    assert [found.all(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 4, 0]
+    assert [found.own(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [0, 0, 0]
 
 
 def test_what_the_queue_has_in_use_again_is_not_kept_and_neither_is_what_was_borrowed() -> None:
-    keeping, mine = Keeping(), queue("mine", 10, used=7)
-    keeping.gave(mine, {CELL: 4}, 5, 1.0, 1.0)
-    assert keeping.own(mine, CELL, 1, 0.5) == 3
-    keeping.took(mine, {CELL: 2})
-    assert keeping.own(mine, CELL, 1, 0.5) == 2
-    keeping.took(mine, {CELL: 9})
-    assert keeping.own(mine, CELL, 1, 0.5) == 0
+    found, mine = KeptQuota(), queue("mine", 10, used=7)
+    found.released(mine, {CELL: 4}, 5, 1.0, 1.0)
+    assert found.own(mine, CELL, 1, 0.5) == 3
+    found.charged(mine, {CELL: 2})
+    assert found.own(mine, CELL, 1, 0.5) == 2
+    found.charged(mine, {CELL: 9})
+    assert found.own(mine, CELL, 1, 0.5) == 0
     borrower = queue("borrower", 10, used=12)
-    keeping.gave(borrower, {CELL: 4}, 5, 1.0, 1.0)
-    assert keeping.own(borrower, CELL, 1, 0.5) == 0
+    found.released(borrower, {CELL: 4}, 5, 1.0, 1.0)
+    assert found.own(borrower, CELL, 1, 0.5) == 0
 
 
 def test_a_steady_exchange_of_workloads_keeps_no_idle_quota() -> None:
-    keeping, mine = Keeping(), queue("mine", 1000, used=200)
+    found, mine = KeptQuota(), queue("mine", 1000, used=200)
     for number in range(100):
-        keeping.gave(mine, {CELL: 20}, 5, number * 0.01, 1.0)
-        keeping.took(mine, {CELL: 20})
-    assert keeping.own(mine, CELL, 1, 0.0) == 0
+        found.released(mine, {CELL: 20}, 5, number * 0.01, 1.0)
+        found.charged(mine, {CELL: 20})
+    assert found.own(mine, CELL, 1, 0.0) == 0
 
 
 def test_it_ends_a_period_later_however_much_comes_free_meanwhile() -> None:
-    keeping, mine = Keeping(), queue("mine", 10_000)
+    found, mine = KeptQuota(), queue("mine", 10_000)
     for number in range(200):
-        keeping.gave(mine, {CELL: 1}, 5, number * 0.01, 1.0)
-    kept = keeping.own(mine, CELL, 1, 1.99 - 1.0)
+        found.released(mine, {CELL: 1}, 5, number * 0.01, 1.0)
+    kept = found.own(mine, CELL, 1, 1.99 - 1.0)
     assert 100 - 100 / PARTS - 1 <= kept <= 100
-    assert keeping.expire("tree", 0.99) is not None
-    assert keeping.expire("tree", 1.99) is None
-    assert not keeping.roots
+    assert found.expire("tree", 0.99) is not None
+    assert found.expire("tree", 1.99) is None
+    assert not found.roots
 
 
 def test_how_much_is_told_apart_is_limited() -> None:
-    keeping, mine = Keeping(), queue("mine", 10_000)
+    found, mine = KeptQuota(), queue("mine", 10_000)
     for number in range(1000):
-        keeping.gave(mine, {CELL: 1}, number, 0.0, 1.0)
-    (gifts,) = keeping.roots["tree"].values()
-    assert len(gifts) == AMOUNTS_MAX
-    assert keeping.own(mine, CELL, 0, -1.0) == 999, "what is kept is as much as was given back by the others"
+        found.released(mine, {CELL: 1}, number, 0.0, 1.0)
+    (amounts,) = found.roots["tree"].values()
+    assert len(amounts) == AMOUNTS_MAX
+    assert found.own(mine, CELL, 0, -1.0) == 999, "what is kept is as much as was given back by the others"
 
 
 SETTINGS = EngineSettings(wake_period=0.2, wake_period_max=1.0)

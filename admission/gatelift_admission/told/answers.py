@@ -1,0 +1,106 @@
+"""What the engine is asked about workloads and queues, and answers from what it knows. Nothing of that changes by it.
+
+Neighbours: `engine` is asked all of it, `statuses` works out figures, `explain` says what one workload lacks.
+"""
+
+from __future__ import annotations
+
+from gatelift_admission.demand import grants
+from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.state.known import State
+from gatelift_admission.told import explain, statuses
+from gatelift_admission.told.explain import Explanation
+from gatelift_admission.told.statuses import QueueFigures
+from gatelift_admission.values.amounts import QuantityError, to_quantity
+from gatelift_kube.objects.kueue import PodSetResources
+from gatelift_kube.values.resources import ObjectKey
+
+
+class EngineAnswers:
+    """What can be asked of the engine. `state` is all that it knows."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: State) -> None:
+        """Answer from this state."""
+        self.state = state
+
+    def charged(self, uid: str) -> dict[tuple[str, str], int]:
+        """Return what a workload is charged now, by (flavor, resource)."""
+        entry = self.state.entries.get(uid)
+        return dict(entry.charged) if entry is not None else {}
+
+    def charged_queue(self, uid: str) -> str:
+        """Return in which ClusterQueue a workload is charged now, "" for none."""
+        entry: Entry | None = self.state.entries.get(uid)
+        return entry.charged_queue if entry is not None else ""
+
+    def is_adrift(self, uid: str) -> bool:
+        """Say whether a workload runs beside its record and nobody can tell in which ClusterQueue it was charged."""
+        return uid in self.state.adrift
+
+    def phase(self, uid: str) -> Phase | None:
+        """Return where a workload stands, None if it is not known."""
+        entry: Entry | None = self.state.entries.get(uid)
+        return entry.phase if entry is not None else None
+
+    def cluster_queue_status(self, name: str) -> QueueFigures | None:
+        """Return the status of a ClusterQueue without times, None if there is none of that name."""
+        return statuses.cluster_queue_status(self.state, name)
+
+    def local_queue_status(self, key: ObjectKey) -> QueueFigures | None:
+        """Return the status of a LocalQueue without times, None if there is none of that key."""
+        return statuses.local_queue_status(self.state, key)
+
+    def queue_is_used(self, name: str) -> bool:
+        """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
+        return statuses.queue_is_used(self.state, name)
+
+    def flavor_is_used(self, name: str) -> bool:
+        """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
+        return statuses.flavor_is_used(self.state, name)
+
+    def charged_in(self, name: str) -> str:
+        """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none."""
+        return self.state.debts.charged_in(self.state.ensure(), name)
+
+    def cohort_share(self, name: str) -> int | None:
+        """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
+        return statuses.cohort_share(self.state, name)
+
+    def pending_split(self, cluster_queue: str) -> tuple[int, int]:
+        """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
+        return statuses.pending_split(self.state, cluster_queue)
+
+    def idle_by_local_queue(self) -> dict[ObjectKey, int]:
+        """Return how many of each LocalQueue's pending workloads are inadmissible, 0 where it is not named."""
+        return statuses.idle_by_local_queue(self.state)
+
+    def covers(self, uid: str) -> bool:
+        """Return whether what is reserved for a workload is enough for what its pods request by its object now.
+
+        False where somebody changed what it asks for beside a reservation; True for what holds none.
+        """
+        entry = self.state.entries.get(uid)
+        if entry is None or not entry.grant.pod_sets:
+            return True
+        try:
+            return grants.covers(entry.grant, entry.workload, self.state.settings.transformations)
+        except QuantityError:
+            return True  # nothing can be made of a template whose quantities cannot be read
+
+    def requests(self, uid: str) -> tuple[PodSetResources, ...]:
+        """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities."""
+        entry = self.state.entries.get(uid)
+        return (
+            ()
+            if entry is None or not entry.queue
+            else tuple(
+                PodSetResources(one.name, {name: to_quantity(amount, name) for name, amount in one.totals().items()})
+                for one in entry.pod_sets
+            )
+        )
+
+    def explain(self, uid: str) -> Explanation | None:
+        """Return where a workload stands and what it lacks now, None if it is not known."""
+        return explain.explain(self.state, uid)
