@@ -344,10 +344,15 @@ class Engine(EngineAnswers):
         state = self.state
         if state.outdated or state.review or state.untold or state.bypassed or self._cycle.busy():
             return state.now
-        times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
+        due: float | None = None
+        for heap in (state.backoffs, state.unevaluated):
+            if heap and (due is None or heap[0][0] < due):
+                due = heap[0][0]
         texts = state.stale.next_time(state.settings.text_refresh)
-        others = (state.wakes.next_time(), state.postponed.next_time(), texts)
-        return min([*times, *(one for one in others if one is not None)], default=None)
+        for other in (state.wakes.next_time(), state.postponed.next_time(), texts):
+            if other is not None and (due is None or other < due):
+                due = other
+        return due
 
     def is_due(self, now: float) -> bool:
         """Say whether `cycle` has something to do now."""

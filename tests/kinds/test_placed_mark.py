@@ -79,6 +79,12 @@ def test_no_more_marks_are_read_than_anybody_needs() -> None:
     assert len(placed_mark.read(many)) == placed_mark.MARKS_MAX
 
 
+def test_a_mark_that_is_too_long_to_be_kept_is_read_as_any_other() -> None:
+    uid = "w" * (placed_mark.KEPT_CHARS_MAX + 1)
+    (mark,) = placed_mark.read([Toleration(key="home.placed-as.gatelift.dev/j", value=f"{uid}.7")])
+    assert mark == Mark("home", PlacementKey(uid, 7), "j", "")
+
+
 def test_hd_85_the_pods_of_a_placed_job_are_marked_once_and_keep_their_users_tolerations() -> None:
     user = with_tolerations(OWN, STALE)
     (part,) = KIND.parts(job(user), raw(user))

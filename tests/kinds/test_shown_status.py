@@ -180,3 +180,21 @@ def test_is_21_of_a_long_text_the_beginning_is_shown_as_if_all_of_it_were_read(s
     text = "".join(rng.choices(characters, k=rng.choice((4000, 4096, 4097, 9000, 50_000, 60_000))))
     shown = shown_status.of_pod(json.dumps({"message": text}, ensure_ascii=ascii_only).encode())
     assert shown == {"message": plain(text, shown_status.TEXT_CHARS_MAX, lines=True)}
+
+
+def test_who_changes_what_is_shown_changes_nothing_for_who_asks_next() -> None:
+    """Its reading is kept: it is asked for when it is written, and when the object shows it."""
+    reported = raw({"phase": "Running", "conditions": READY, "containerStatuses": [CONTAINER]})
+    first = shown_status.of_pod(reported)
+    told = json.dumps(first)
+    first["conditions"][0]["status"] = "False"
+    del first["containerStatuses"][0]["image"], first["phase"]
+    assert json.dumps(shown_status.of_pod(reported)) == told
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["kept", "too long to be kept"])
+def test_a_status_is_shown_alike_whether_its_reading_is_kept_or_not(more: int) -> None:
+    fields = raw({"phase": "Failed", "unknown": ""})
+    reported = fields.replace(b'""', b'"' + b"u" * (shown_status.KEPT_BYTES_MAX - len(fields) + more) + b'"')
+    assert len(reported) == shown_status.KEPT_BYTES_MAX + more
+    assert [shown_status.of_pod(reported) for _ in range(2)] == [{"phase": "Failed"}] * 2

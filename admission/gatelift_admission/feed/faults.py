@@ -55,7 +55,7 @@ class EntryBoundary:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
         """Take an exception; what is none of ours (`KeyboardInterrupt`, ...) goes on."""
-        if not isinstance(error, Exception):
+        if error is None or not isinstance(error, Exception):
             return False
         set_aside(self._state, self._entry, error)
         return True

@@ -82,8 +82,12 @@ class Stale:
             return None
         if self.line:
             return self.pause_until
-        due = [self._due(root, rest) for root in self.since if root in self.said]
-        return min(due, default=None)
+        found: float | None = None
+        for root in self.since:
+            if root in self.said:
+                due = self._due(root, rest)
+                found = due if found is None or due < found else found
+        return found
 
     def begin(self, now: float, rest: float) -> None:
         """Line up who waits in the trees that are due, unless others stand there still."""

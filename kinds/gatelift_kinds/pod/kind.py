@@ -326,7 +326,7 @@ class PodKind(Kind[Pod]):
 
     def lifted(self, obj: Pod) -> bool:
         """Return whether our gate is gone."""
-        return markers.ADMISSION_GATE not in _gate_names(obj)
+        return markers.ADMISSION_GATE not in [gate.name for gate in obj.spec.scheduling_gates]
 
     def let_go_here(self, obj: Pod) -> bool:
         """Return whether our gate is gone."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gatelift_kinds.shared.values import Placing
@@ -28,6 +29,9 @@ DIGEST_LETTERS = 32
 """Of SHA-256 in hexadecimal: 128 bits, half of what a part of a name has room for."""
 MARKS_MAX = 8
 """Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
+KEPT = 4096
+KEPT_CHARS_MAX = PREFIX_MAX + len("/") + 2 * VALUE_MAX
+"""Tolerations whose reading is kept, and how long one is at most: 8 MB. Each version of a pod has the same ones."""
 
 
 class Mark(NamedTuple):
@@ -75,8 +79,15 @@ def without(tolerations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def read(tolerations: Iterable[Toleration]) -> tuple[Mark, ...]:
     """Return the marks among the tolerations of a pod. What does not read as one is none."""
-    found = (_read(each) for each in tolerations if _is_mark(each.key))
-    return tuple(mark for mark, _ in zip(filter(None, found), range(MARKS_MAX), strict=False))
+    found: list[Mark] = []
+    for each in tolerations:
+        is_kept = len(each.key) + len(each.value) <= KEPT_CHARS_MAX
+        mark = _kept(each.key, each.value) if is_kept else _read(each.key, each.value)
+        if mark is not None:
+            found.append(mark)
+            if len(found) == MARKS_MAX:
+                break
+    return tuple(found)
 
 
 def is_of_pod(mark: Mark, meta: ObjectMeta) -> bool:
@@ -84,6 +95,7 @@ def is_of_pod(mark: Mark, meta: ObjectMeta) -> bool:
     return mark.job == _pod(meta.namespace, meta.name) and mark.job_uid in {"", meta.uid}
 
 
+@lru_cache(maxsize=KEPT)
 def _pod(namespace: str, name: str) -> str:
     """Return what stands for the name of a pod, which may be too long, and is no Job's: those have no `_`."""
     return f"pod_{digest(f'{namespace}/{name}')}"
@@ -98,10 +110,15 @@ def _is_mark(key: str) -> bool:
     return key.partition("/")[0].endswith(f".{DOMAIN}")
 
 
-def _read(toleration: Toleration) -> Mark | None:
-    prefix, _, job = toleration.key.partition("/")
+def _read(key: str, value: str) -> Mark | None:
+    if not _is_mark(key):
+        return None
+    prefix, _, job = key.partition("/")
     origin, _, rest = prefix.removesuffix(f".{DOMAIN}").partition(".")
     job_uid, _, noted = rest.partition(".")
-    uid, _, epoch = toleration.value.rpartition(".")
+    uid, _, epoch = value.rpartition(".")
     number = whole(epoch)
     return Mark(origin, PlacementKey(uid, number), job, job_uid, noted) if origin and job and uid and number else None
+
+
+_kept = lru_cache(maxsize=KEPT)(_read)

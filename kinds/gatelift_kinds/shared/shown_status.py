@@ -8,11 +8,12 @@ bytes a few times, whatever a worker fills it with. Neighbours: `pod.kind`, `job
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from gatelift_kinds.shared.patches import Json
+from gatelift_kinds.shared.patches import Json, decode, encode
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.timestamps import is_time
 from gatelift_kube.values.unreadable import UNREADABLE
@@ -31,7 +32,10 @@ COUNT_MAX = 2**31 - 1
 COUNT_CHARS_MAX = len(str(-COUNT_MAX))
 INDEX_CHARS = len("100000,")
 """Of one index in a list of them: an Indexed Job has at most 100,000 completions."""
-
+KEPT = 256
+KEPT_BYTES_MAX = 16 * 1024
+"""Statuses of pods whose reading is kept, and how long one is at most: 16 MB with what is shown of them, which may be
+three times as long. Each is asked for when it is written, and again when the user's object shows it."""
 
 ESCAPED_CHARS = len(r"\ud83d\ude00")
 """The most that one character takes in JSON."""
@@ -48,10 +52,6 @@ class _Room:
     def __init__(self, index_chars: int = 0) -> None:
         self.left = CHARS_MAX
         self.index_chars = index_chars
-
-    def take(self, text: str) -> str:
-        self.left -= len(text)
-        return text
 
 
 _Part = Callable[[msgspec.Raw, _Room], Any]
@@ -80,7 +80,11 @@ _read_list = _reader(list[msgspec.Raw] | None)
 def _text(value: msgspec.Raw, room: _Room) -> str | None:
     longest = min(TEXT_CHARS_MAX, room.left)
     found = _read_text(_beginning(value, ESCAPED_CHARS * (longest + 1))) if room.left else None
-    return None if found is None else room.take(plain(found, longest, lines=True))
+    if found is None:
+        return None
+    shown = plain(found, longest, lines=True)
+    room.left -= len(shown)
+    return shown
 
 
 def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
@@ -101,10 +105,11 @@ def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
 def _word(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a word that is one: it names something, so it is shown whole or not at all."""
     longest = min(WORD_CHARS_MAX, room.left)
-    found = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
-    if found is None or len(found) > longest or plain(found) != found:
+    found: str | None = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
+    if found is None or len(found) > longest or not (found.isprintable() or plain(found) == found):
         return None
-    return room.take(found)
+    room.left -= len(found)
+    return found
 
 
 def _time(value: msgspec.Raw, room: _Room) -> str | None:
@@ -131,15 +136,14 @@ def _count(value: msgspec.Raw, _room: _Room) -> int | None:
 
 def _object(fields: Mapping[str, _Part], needed: str = "") -> _Part:
     read = _reader(msgspec.defstruct("_Fields", [(name, msgspec.Raw, _ABSENT) for name in fields]) | None)
-    parts = tuple(fields.items())
+    parts, said_of = tuple(fields.items()), msgspec.structs.astuple
 
     def part(value: msgspec.Raw, room: _Room) -> Json | None:
         found = read(value)
         if found is None:
             return None
         shown = {}
-        for name, of_field in parts:
-            said = getattr(found, name)
+        for (name, of_field), said in zip(parts, said_of(found), strict=True):
             one = of_field(said, room) if said else None
             if one is not None:
                 shown[name] = one
@@ -153,8 +157,8 @@ def _list(item: _Part) -> _Part:
         found = _read_list(value)
         if found is None:
             return None
-        shown = (item(one, room) for one in found[:ITEMS_MAX] if len(one) <= ITEM_BYTES_MAX)
-        return [one for one in shown if one is not None]
+        of_each = [item(one, room) for one in found[:ITEMS_MAX] if len(one) <= ITEM_BYTES_MAX]
+        return [one for one in of_each if one is not None]
 
     return part
 
@@ -244,8 +248,15 @@ _JOB = _object(
 
 def of_pod(reported: bytes) -> Json:
     """Return what a user's pod shows of its worker pod's status (JSON); nothing of what is none."""
-    shown: Json = _POD(msgspec.Raw(reported), _Room()) or {}
-    return shown
+    return decode(_kept(reported) if len(reported) <= KEPT_BYTES_MAX else _of_pod(reported))
+
+
+def _of_pod(reported: bytes) -> bytes:
+    return encode(_POD(msgspec.Raw(reported), _Room()) or {})
+
+
+_kept = lru_cache(maxsize=KEPT)(_of_pod)
+"""As JSON: who asks may do what he likes with what he gets."""
 
 
 def of_job(reported: bytes, completions: int) -> Json:

@@ -46,7 +46,7 @@ def is_time(text: str) -> bool:
     if _RFC_3339.fullmatch(text) is None:
         return False
     try:
-        to_seconds(text)
+        datetime.fromisoformat(text)
     except ValueError:  # a month of 13, a day of 31 in June
         return False
     return True

@@ -113,7 +113,8 @@ class Machine:
             return soonest(core.links.next_deadline(), self._beginning.deadline, asked)
         if not core.rebuilt or self._words or core.marks_later or core.agenda.dirty:
             return core.now
-        decision = None if self._holds_back else core.ledger.engine.next_deadline()
+        decision = core.ledger.engine.next_deadline()
+        decision = None if decision is None or self._holds_back else decision
         return soonest(core.links.next_deadline(), core.agenda.next_time(), decision)
 
     @property
@@ -125,13 +126,13 @@ class Machine:
     def _acts(self) -> bool:
         """Say whether it leads, as far as anybody knows, and all is there to decide on."""
         core = self.core
-        return self.ready and core.leads(core.now) and not core.stands_still
+        return self._beginning.complete and core.leads(core.now) and not core.stands_still
 
     @property
     def _holds_back(self) -> bool:
         """Say whether nothing is decided now: not before something is done by hand, or some writes had their turn."""
         core = self.core
-        if core.contained.rests_until(containment.DECIDING, core.now):
+        if core.contained.resting and core.contained.rests_until(containment.DECIDING, core.now):
             return True
         if core.caution.halted or core.untaken.in_doubt:
             return True
@@ -201,14 +202,14 @@ class Machine:
     def _work(self, now: float) -> None:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
         core = self.core
-        for attempt in core.next_later():
+        for attempt in core.next_later() if core.marks_later else ():
             with Boundary(containment.pass_failed, core, attempt.look, now=now):
                 core.mark_attempt(attempt)
                 core.mark_owners_waiting_for(attempt.workload)
         readiness.let_go(core)
         left = self._passes.drain(KEYS_PER_CALL, now)
         waits = self._taken is not None and self._taken < EVENTS_BETWEEN_DECISIONS
-        if left and not core.stands_still and not waits and not self._holds_back and core.ledger.engine.is_due(now):
+        if left and not core.stands_still and not waits and core.ledger.engine.is_due(now) and not self._holds_back:
             self._decide(now)
             self._passes.drain(left, now)
 

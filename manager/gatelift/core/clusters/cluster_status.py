@@ -37,8 +37,9 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
     if found.spec.revoked and found.status.key_digest:
         return True
-    said = all(cluster_conditions.shows(found, condition) for condition in cluster_conditions.of(found, facts))
-    return shown != true or (facts.informs and informs) or certificate or not said
+    if shown != true or (facts.informs and informs) or certificate:
+        return True
+    return not all(cluster_conditions.shows(found, condition) for condition in cluster_conditions.of(found, facts))
 
 
 def _doubted(said: Facts | WorkerClusterStatus) -> tuple[int, ...]:

@@ -62,6 +62,7 @@ class Links:
         self._steps = ContainedSteps(self._index, contained)
         self._local = LocalCluster(self._leading)
         self._links = self._index.links
+        self._views: dict[str, ClusterView] = {}  # as of the event handled last, and what was done with a link since
         self._now = 0.0
 
     def set_origin(self, origin: str) -> None:
@@ -72,6 +73,7 @@ class Links:
         """Take an event; see `link_values.Links.handle`."""
         self._leading.record_revision = record_revision
         self._now = now
+        self._views.clear()
         out = Effects()
         try:
             self._take(event, now, out)
@@ -141,6 +143,7 @@ class Links:
         if link is None:
             return Sent()
         out = Effects()
+        self._views.pop(cluster, None)
         try:
             first = link.send(tuple(messages), now, out)
         except WireViolation as violation:
@@ -153,6 +156,7 @@ class Links:
     def place_counts(self, cluster: str, counts: PlaceCounts) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
+        self._views.pop(cluster, None)
         if link is not None and link.counted(counts):
             self._index.refresh(link)
 
@@ -165,6 +169,7 @@ class Links:
     def compared(self, cluster: str, session: int) -> None:
         """Take that dispatch is done with an inventory; see `link_values.Links.compared`."""
         link = self._links.get(cluster)
+        self._views.pop(cluster, None)
         if link is not None:
             link.compared(session)
 
@@ -172,6 +177,7 @@ class Links:
         """Have what is remembered of vanished placements written."""
         link = self._links.get(cluster)
         if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
+            self._views.pop(cluster, None)
             link.remember(predecessors, over, self._now)
             self._index.refresh(link)
 
@@ -181,10 +187,14 @@ class Links:
 
     def state(self, cluster: str) -> ClusterView | None:
         """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""
+        view = self._views.get(cluster)
+        if view is not None:
+            return view
         link = self._links.get(cluster)
         if link is None or link.object is None:
             return None
-        return link.view(self._now)
+        view = self._views[cluster] = link.view(self._now)
+        return view
 
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""

@@ -50,7 +50,9 @@ class CatchingUp:
         """Take all that waits, but of inventories a bounded part: of another cluster at each call."""
         core = self._core
         self._compares = True
-        self._new.extend(core.caution.recovery.take_again())
+        progress = core.caution.recovery
+        if progress.again:
+            self._new.extend(progress.take_again())
         for cluster in tuple(self._behind):
             if not self._compares:
                 break
@@ -58,7 +60,8 @@ class CatchingUp:
             if not self._take(core, waiting, now):
                 self._behind[cluster] = waiting
                 self._compares = False
-        self._new.extend(core.caution.recovery.take_again())
+        if progress.again:
+            self._new.extend(progress.take_again())
         while self._new and not core.stands_still:
             head = self._new.popleft()
             if head.cluster in self._behind:
@@ -66,7 +69,8 @@ class CatchingUp:
             elif not self._heard(core, head, now):
                 self._behind[head.cluster] = deque((head,))
                 self._compares = False
-            self._new.extend(core.caution.recovery.take_again())
+            if progress.again:
+                self._new.extend(progress.take_again())
 
     def _take(self, core: Core, waiting: deque[Upcall], now: float) -> bool:
         """Take what waits behind an inventory, and that first; False when some is left."""

@@ -73,6 +73,8 @@ def recorded(known: Workload) -> tuple[str, ...]:
 
 def disregard(core: Core, known: Workload, now: float) -> bool:
     """Put back to Pending what keeps a waiting workload out of its queue and that nobody asked; True on a write."""
+    if not any(check.state in _AGAINST for check in known.status.admission_checks):
+        return False
     if core.knowledge.cluster_queue_of(known) not in core.knowledge.cluster_queues:
         return False
     asked, wall = demanded(core, known), core.wall.text(now)
@@ -142,9 +144,11 @@ def _flavors(admission: Admission) -> set[str]:
 
 
 def _in_state(core: Core, known: Workload, state: str) -> list[tuple[str, str]]:
+    found = [check for check in known.status.admission_checks if check.state == state]
+    if not found:
+        return []
     asked = demanded(core, known)
-    found = (check for check in known.status.admission_checks if check.name in asked)
-    return [(check.name, check.message) for check in found if check.state == state]
+    return [(check.name, check.message) for check in found if check.name in asked]
 
 
 def retries(core: Core, known: Workload) -> bool:

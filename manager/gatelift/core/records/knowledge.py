@@ -214,7 +214,7 @@ class Knowledge:
 
     def work_of(self, workload: Workload) -> Work:
         """Return the work of a Workload: it has no objects where those are gone, or where it was made for none."""
-        return self.works.of_names(_names(workload))
+        return self.works.of_owners(owners_of(workload))
 
     def workloads_of(self, uid: str) -> list[ObjectKey]:
         """Return, in order, where the Workloads of the work of a user's object are."""

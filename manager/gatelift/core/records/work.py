@@ -16,6 +16,7 @@ from typing import Any
 from gatelift.core.api.agenda import Key, Look
 from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 
@@ -66,27 +67,25 @@ def _find(keys: Sequence[ObjectKey], key: ObjectKey) -> tuple[int, bool]:
 class Work:
     """The objects and the Workloads of one work. Only this module writes it.
 
-    Each method may be called again, after a try that raised, and changes nothing then. `_named`: by which Workloads.
-    `_part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names it.
+    Each method may be called again, after a try that raised, and changes nothing then. `objects`: the users' objects
+    that are known of it, the oldest first. `_named`: by which Workloads. `part_of`: of an object of a larger work, that
+    one; `_through`: in that, by which objects a Workload names it.
     """
 
     id: str
-    _objects: list[Owner] = field(default_factory=list)
+    objects: list[Owner] = field(default_factory=list)
     _named: list[ObjectKey] = field(default_factory=list)
-    _part_of: Work | None = None
+    part_of: Work | None = None
     _through: dict[ObjectKey, set[str]] | None = None
-
-    @property
-    def objects(self) -> Sequence[Owner]:
-        """The users' objects that are known of it, the oldest first."""
-        return self._objects
 
     @property
     def only_object(self) -> Owner | None:
         """The object of a work of one; None when it has none, or that is gone. SeveralObjectsError: there are more."""
-        if len(self._objects) > 1:
-            raise SeveralObjectsError(f"work {self.id} has {len(self._objects)} objects")
-        return self._objects[0] if self._objects else None
+        if not self.objects:
+            return None
+        if self.objects[0] is not self.objects[-1]:
+            raise SeveralObjectsError(f"work {self.id} has {len(self.objects)} objects")
+        return self.objects[0]
 
     @property
     def workloads(self) -> Collection[ObjectKey]:
@@ -96,59 +95,59 @@ class Work:
     @property
     def whole(self) -> Work:
         """The work itself, or the larger one that it is a part of."""
-        return self if self._part_of is None else self._part_of
+        return self if self.part_of is None else self.part_of
 
     @property
     def is_empty(self) -> bool:
         """Say whether nothing is known of it."""
-        return not (self._objects or self._named or self._through) and self._part_of is None
+        return not (self.objects or self._named or self._through) and self.part_of is None
 
     def gain(self, owner: Owner) -> None:
         """Take in an object, or another version of it."""
         at, is_there = self._find(owner)
         if is_there:
-            self._objects[at] = owner
+            self.objects[at] = owner
         else:
-            self._objects.insert(at, owner)
+            self.objects.insert(at, owner)
 
     def lose(self, owner: Owner) -> None:
         """Let go of an object."""
         at, is_there = self._find(owner)
         if is_there:
-            del self._objects[at]
+            del self.objects[at]
 
     def _find(self, owner: Owner) -> tuple[int, bool]:
         place = _place(owner)
-        at = bisect_left(self._objects, place, key=_place)
-        return at, at < len(self._objects) and _place(self._objects[at]) == place
+        at = bisect_left(self.objects, place, key=_place)
+        return at, at < len(self.objects) and _place(self.objects[at]) == place
 
     def join(self, whole: Work) -> None:
         """Become a part of a larger work: the Workloads that name this object are that one's."""
-        self._part_of = whole
+        self.part_of = whole
         for key in self._named:
             whole.named_through(self.id, key)
 
     def leave(self) -> None:
         """Be a part of no larger work any more."""
-        for key in self._named if self._part_of is not None else ():
+        for key in self._named if self.part_of is not None else ():
             self.whole.not_named_through(self.id, key)
-        self._part_of = None
+        self.part_of = None
 
     def named_by(self, key: ObjectKey) -> None:
         """Take that a Workload names this work, or the object that it is of."""
         at, is_there = _find(self._named, key)
         if not is_there:
             self._named.insert(at, key)
-        if self._part_of is not None:
-            self._part_of.named_through(self.id, key)
+        if self.part_of is not None:
+            self.part_of.named_through(self.id, key)
 
     def not_named_by(self, key: ObjectKey) -> None:
         """Take that a Workload does not name it (any more), or is gone."""
         at, is_there = _find(self._named, key)
         if is_there:
             del self._named[at]
-        if self._part_of is not None:
-            self._part_of.not_named_through(self.id, key)
+        if self.part_of is not None:
+            self.part_of.not_named_through(self.id, key)
 
     def named_through(self, part: str, key: ObjectKey) -> None:
         """Take that a Workload names an object of this work."""
@@ -180,14 +179,18 @@ class Works:
         found = self._by_id.get(uid)
         return found.whole if found is not None else None
 
-    def of_names(self, names: Iterable[str]) -> Work:
-        """Return the work of a Workload which carries these names: the first that has objects, else the first."""
+    def of_owners(self, owners: Iterable[OwnerReference]) -> Work:
+        """Return the work of a Workload which names these: the first that has objects, else the first."""
         first = NOBODYS
-        for name in names:
-            found = self.of_object(name)
-            if found is not None and found.objects:
+        for owner in owners:
+            found = self._by_id.get(owner.uid)
+            if found is None:
+                continue
+            if found.part_of is not None:
+                found = found.part_of
+            if found.objects:
                 return found
-            if first is NOBODYS and found is not None:
+            if first is NOBODYS:
                 first = found
         return first
 

@@ -45,7 +45,7 @@ class Boundary:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
         """Take an exception; what is none of ours (`KeyboardInterrupt`, ...) goes on."""
-        if not isinstance(error, Exception):
+        if error is None or not isinstance(error, Exception):
             return False
         self._failed(*self._about, error, self._now)
         return True

@@ -28,8 +28,10 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     if nowhere:
         return texts.MISCONFIGURED, texts.let_go_nowhere(nowhere)
     home_only, away_only = owner.kind.home_only(owner.object), owner.kind.away_only(owner.object)
+    if not (home_only or away_only):
+        return None
     queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
-    if queue is None or not (home_only or away_only):
+    if queue is None:
         return None
     strategy = queue.spec.admission_checks_strategy
     names = [rule.name for rule in strategy.admission_checks] if strategy is not None else []

@@ -58,8 +58,11 @@ def _names(seen: OwnerReference | None, before: OwnerReference) -> bool:
 
 def write_back(core: Core, known: Workload, now: float) -> None:
     """Write the owner of a Workload back that was changed, where nothing else of it is being written."""
-    meta, ref = known.metadata, ref_of(known)
-    if not core.caution.tampered.is_owner_changed(meta.uid) or core.inflight.busy(ref):
+    meta = known.metadata
+    if not core.caution.tampered.is_owner_changed(meta.uid):
+        return
+    ref = ref_of(known)
+    if core.inflight.busy(ref):
         return
     if core.resting.rests(ref, Purpose.PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
         return

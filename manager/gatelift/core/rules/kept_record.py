@@ -33,7 +33,7 @@ from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import epochs, own_conditions, reclaimed, record, status_writes
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
@@ -63,7 +63,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     """
     uid = seen.metadata.uid
     attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
-    if known is None or not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
+    if known is None or not core.untaken.is_news(after.ref, seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
     given = _is_given_by_others(core, attempt, known, after, seen)
@@ -257,7 +257,7 @@ def charged(core: Core, known: Workload) -> Workload:
     And what a stranger has freed is charged, too (HD-210).
     """
     attempt = core.attempts.get(known.metadata.uid)
-    kind = core.knowledge.readings[ref_of(known).key][0]
+    kind = core.knowledge.readings[key_of(known.metadata)][0]
     if kind is not None and known.status.reclaimable_pods:
         known = reclaimed.believed(known, attempt, counted=kind.pods_are_children and _asks_what_it_asked(core, known))
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):

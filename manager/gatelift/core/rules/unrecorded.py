@@ -21,7 +21,9 @@ QUEUE_UNKNOWN = "QueueUnknown"
 
 def runs(core: Core, known: Workload) -> bool:
     """Say whether something of a Workload is proved to run that its record does not place."""
-    return core.caution.runs_beside(known.metadata.uid) or any(successors.proved_runs(core, known))
+    uid = known.metadata.uid
+    remembered_too = uid in core.predecessors.by_uid
+    return core.caution.runs_beside(uid) or (remembered_too and any(successors.proved_runs(core, known)))
 
 
 def remembered(core: Core) -> list[Workload]:

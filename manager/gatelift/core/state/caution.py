@@ -130,7 +130,10 @@ class Caution:
 
     def holds(self, uid: str) -> bool:
         """Say whether nothing new of a workload is started: some cluster names a later epoch that may be there."""
-        return any(ahead.possible for ahead in self._ahead.get(uid, {}).values())
+        named = self._ahead.get(uid)
+        if named is None:
+            return False
+        return any(ahead.possible for ahead in named.values())
 
     def runs_unrecorded(self, uid: str) -> bool:
         """Say whether a workload runs, by a cluster's word, in the epoch that its record shows as placed nowhere."""
@@ -138,7 +141,10 @@ class Caution:
 
     def runs_beside(self, uid: str) -> bool:
         """Say whether a workload is proved to run where its record does not place it."""
-        return any(ahead.proved and not ahead.over for ahead in self._ahead.get(uid, {}).values())
+        named = self._ahead.get(uid)
+        if named is None:
+            return False
+        return any(ahead.proved and not ahead.over for ahead in named.values())
 
     def has_proved(self, cluster: str, key: PlacementKey) -> bool:
         """Say whether a cluster has proved that it has a placement, by what it listed in this session."""
@@ -177,8 +183,10 @@ class Caution:
 
     def named(self, uid: str) -> tuple[tuple[str, Ahead], ...]:
         """Return which clusters name a later epoch of a workload, as far as that is possible, and what exactly."""
-        named = ((cluster, ahead) for cluster, ahead in self._ahead.get(uid, {}).items() if ahead.possible)
-        return tuple(sorted(named, key=lambda each: each[0]))
+        ahead = self._ahead.get(uid)
+        if ahead is None:
+            return ()
+        return tuple(sorted((each for each in ahead.items() if each[1].possible), key=lambda each: each[0]))
 
     def name(self, cluster: str, ahead: Ahead) -> bool:
         """Take that a cluster names a later epoch; True when that is news."""

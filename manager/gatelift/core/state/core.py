@@ -117,7 +117,7 @@ class Core:
     @property
     def stands_still(self) -> bool:
         """Say whether nothing more is looked at: it has stepped down, or asks whether it leads (R3)."""
-        return self.stepped_down or self.caution.terms.asking
+        return self.stepped_down or bool(self.caution.terms.why)
 
     def lead(self, term: int) -> None:
         """Begin to lead, in a term of our own."""

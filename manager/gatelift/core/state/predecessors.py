@@ -129,6 +129,8 @@ class Predecessors:
 
     def at(self, place: UserObject) -> tuple[tuple[str, PlacementKey], ...]:
         """Return (cluster, placement) of what may run in the place of an object."""
+        if not self.by_place:
+            return ()
         of_any_kind = _of_any_kind(place.namespace, place.name)
         return tuple(one for each in (place, of_any_kind, ANY) for one in self.by_place.get(each, ()))
 

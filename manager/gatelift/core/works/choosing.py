@@ -22,11 +22,16 @@ class Chosen(NamedTuple):
     surplus: tuple[Workload, ...] = ()
 
 
+NONE = Chosen()
+
+
 def chosen(core: Core, work: Work) -> Chosen:
     """Choose among the Workloads of a work: at most one is its current one, at most one its target."""
     keys, known = work.workloads, core.knowledge.workloads
     if len(keys) <= 1:  # as nearly always
-        return Chosen(next((known[key] for key in keys), None))
+        for key in keys:
+            return Chosen(known[key])
+        return NONE
     current = known[_current(core, work)]
     others = [known[key] for key in sorted(keys) if known[key] is not current]
     kind = work.objects[0].kind if work.objects else None

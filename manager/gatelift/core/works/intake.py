@@ -321,7 +321,7 @@ def _half_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> Owner | None:
 
 def _is_again(core: Core, resource: Resource, obj: KubeObject) -> bool:
     """Say whether an object may be known by half: what it was before says nothing then."""
-    return core.untaken.keeps(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid)
+    return bool(core.untaken) and core.untaken.keeps(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid)
 
 
 def _mark_owned(core: Core, uid: str) -> None:

@@ -32,9 +32,7 @@ def goes(case: Case) -> bool:
 
 
 def is_over(case: Case) -> bool:
-    """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
-    if goes(case):
-        return True
+    """Say whether what does not go by itself (`goes`) is to go: its object has left its queue, or has another."""
     known, owner = case.known, case.work.only_object
     if owner is None:
         return False

@@ -89,14 +89,14 @@ class Passes:
         if (core.untaken or core.caution.uncompared) and containment.is_held(core, key):
             self._hold(key, now)
             return
-        rests = core.contained.rests_until(key, now)
+        rests = core.contained.rests_until(key, now) if core.contained.resting else 0.0
         if rests:
             core.agenda.wake(key, rests)
             return
         begun = len(core.commands)
         with Boundary(self._look_failed, key, begun, now=now):
             self._pass(key, now)
-            aside = containment.is_set_aside(core, key)
+            aside = containment.is_set_aside(core, key) if core.caution.set_aside else None
             if key.look not in _SAY_THEMSELVES:
                 containment.pass_done(core, key)
             if aside is not None and aside.live:

@@ -52,19 +52,20 @@ def _due(case: Case) -> None:
     if kept_record.write_back(case):
         return
     is_told = bool(case.work.objects) or case.kind is None or seeking.is_gone(core, case.known, case.now)
-    if raising.raise_epoch(core, case.known, rec, goes=is_told and leaving.goes(case)):
+    goes = is_told and leaving.goes(case)
+    if raising.raise_epoch(core, case.known, rec, goes=goes):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch)
     if is_told:
-        _next_step(case)
+        _next_step(case, goes=goes)
     held.show(case)
     pod_troubles.show(case)
 
 
-def _next_step(case: Case) -> None:
+def _next_step(case: Case, *, goes: bool) -> None:
     """Take the one step that is due."""
     core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
-    if leaving.is_over(case):
+    if goes or leaving.is_over(case):
         endings.deleted(case)
     elif rec.finished:
         endings.finished(case)

@@ -47,6 +47,8 @@ def ask(world: World, now: float) -> None:
 
 def next_deadline(world: World) -> float | None:
     """Return when `ask` has something to do."""
+    if not world.condemned:  # as nearly always
+        return None
     return min((each.ask_at for each in world.condemned.values() if not each.asked), default=None)
 
 

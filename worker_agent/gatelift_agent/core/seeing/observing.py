@@ -40,9 +40,11 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     if world.was_cleared(meta.uid):
         return
     is_news = world.objects.seen(resource, obj, raw)
-    if not is_news and not world.untaken.holds(resource, meta):
+    if not is_news and not (world.untaken.kept and world.untaken.holds(resource, meta)):
         return
-    maker = world.objects.maker(obj)
+    held = world.objects.get(ref_of(resource, meta))
+    # What was just kept as an object of its own is nobody's child.
+    maker = world.objects.maker(obj) if held is None or held.object is not obj else None
     if maker is not None:
         world.nodes.forget(meta.uid)
         if isinstance(obj, Pod) and not (world.local or world.was_cleared(maker.uid)):
@@ -51,7 +53,6 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
             placement.hidden.pop(meta.uid, None)
             world.look(placement.key)
         return
-    held = world.objects.get(ref_of(resource, meta))
     if held is None:
         return
     placements = world.placements_at(held.ref)

@@ -73,6 +73,8 @@ def taken_off_run(world: World, placement: Placement, now: float) -> bool:
     if not _is_there(placement):
         return False
     taken = taken_off(world, placement)
+    if not taken and not placement.child_retry_at:  # as nearly always
+        return False
     for pod in _end(world, placement, taken, now, most=GRACE_SECONDS):
         text = (
             f"pod {pod.metadata.name} was taken off its Job by somebody: it is deleted, since no quota was given for it"
@@ -87,10 +89,13 @@ def taken_off(world: World, placement: Placement) -> list[Pod]:
     """Return the pods that may run and that none of the placement's Jobs controls; nothing while a Job is not there."""
     if not _is_there(placement):
         return []
+    children = world.children(placement)
+    if not children:
+        return []
     jobs = {tracked.uid for tracked in placement.objects.values()}
     return [
         pod
-        for pod in world.children(placement)
+        for pod in children
         if pods.holds_resources(pod) and not any(ownership.controlled_by(pod.metadata, uid) for uid in jobs)
     ]
 

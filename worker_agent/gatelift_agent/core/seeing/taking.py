@@ -23,16 +23,17 @@ from gatelift_wire.values.moments import soonest
 
 def take(world: World, word: Word, now: float) -> None:
     """Take what a watch says of an object, and what was said before and could not be taken."""
-    subject = subject_of(word)
     try:
-        if world.untaken.holds(word.resource, word.object.metadata):
+        if world.untaken.kept and world.untaken.holds(word.resource, word.object.metadata):
+            subject = subject_of(word)
             world.untaken.hear(word, unknown=subject.ref in world.unread)
             _take_kept(world, subject, now)
         else:
             _take(world, word, now)
-        _try_soon(world, subject.ref, now)
+        if world.unread or world.contained.resting:
+            _try_soon(world, subject_of(word).ref, now)
     except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
-        _keep(world, subject, (word,), error, now)
+        _keep(world, subject_of(word), (word,), error, now)
 
 
 def answer(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -42,14 +43,14 @@ def answer(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: f
 
 def again(world: World, now: float) -> None:
     """Take again what could not be taken and has rested."""
-    if len(world.untaken):
+    if world.untaken.kept:
         for subject in world.untaken.due(now):
             _take_kept(world, subject, now)
 
 
 def next_deadline(world: World) -> float | None:
     """Return when `again` has something to do."""
-    if not world.unread and not len(world.untaken):
+    if not world.unread and not world.untaken.kept:
         return None
     unread = min(world.unread.values(), default=math.inf) if world.ready else math.inf
     return soonest(None if unread == math.inf else unread, world.untaken.next_deadline())

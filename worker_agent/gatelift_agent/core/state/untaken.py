@@ -44,81 +44,82 @@ class _Kept(NamedTuple):
 class AgentUntaken:
     """What could not be taken, by object."""
 
-    __slots__ = ("_kept", "doubted")
+    __slots__ = ("doubted", "kept")
 
     def __init__(self) -> None:
-        self._kept: dict[Subject, _Kept] = {}
+        self.kept: dict[Subject, _Kept] = {}
+        """Only this class writes it."""
         self.doubted: set[str] = set()
         """UIDs of pods that were never taken and are gone: their containers may run, and absence proves nothing."""
 
     def __len__(self) -> int:
         """How many objects there are of which a word could not be taken."""
-        return len(self._kept)
+        return len(self.kept)
 
     def holds(self, resource: Resource, meta: ObjectMeta) -> bool:
         """Say whether a word about this object is kept: what is known of it may be half of what was said."""
-        return bool(self._kept) and Subject(ref_of(resource, meta), meta.uid) in self._kept
+        return bool(self.kept) and Subject(ref_of(resource, meta), meta.uid) in self.kept
 
     def words(self, subject: Subject) -> tuple[Word, ...]:
         """Return what is to be taken of an object, in this order."""
-        kept = self._kept.get(subject)
+        kept = self.kept.get(subject)
         return kept.words if kept is not None else ()
 
     def hear(self, word: Word, *, unknown: bool) -> None:
         """Take one more word about an object of which one is kept; `unknown`: nobody knows whose it is."""
         subject = subject_of(word)
-        kept = self._kept[subject]
-        self._kept[subject] = kept._replace(words=_newest(kept.words, word, unknown=unknown))
+        kept = self.kept[subject]
+        self.kept[subject] = kept._replace(words=_newest(kept.words, word, unknown=unknown))
 
     def keep(self, subject: Subject, words: tuple[Word, ...], again_at: float) -> bool:
         """Keep words that are to be taken from `again_at` on; False when there are too many."""
-        if subject not in self._kept and len(self._kept) >= UNTAKEN_MAX:
+        if subject not in self.kept and len(self.kept) >= UNTAKEN_MAX:
             return False
-        self._kept[subject] = _Kept(words, again_at)
+        self.kept[subject] = _Kept(words, again_at)
         return True
 
     def drop(self, subject: Subject) -> None:
         """Keep nothing of an object any longer: it was taken, or is known to be gone."""
-        self._kept.pop(subject, None)
+        self.kept.pop(subject, None)
 
     def drop_others(self, subject: Subject) -> None:
         """Keep nothing of others that had its name before."""
-        for each in [each for each in self._kept if each.ref == subject.ref and each.uid != subject.uid]:
-            del self._kept[each]
+        for each in [each for each in self.kept if each.ref == subject.ref and each.uid != subject.uid]:
+            del self.kept[each]
 
     def forget_namespace(self, namespace: str) -> None:
         """Keep nothing of a namespace that is watched no more."""
-        self._kept = {each: kept for each, kept in self._kept.items() if each.ref.key.namespace != namespace}
+        self.kept = {each: kept for each, kept in self.kept.items() if each.ref.key.namespace != namespace}
 
     def objects(self) -> list[tuple[ObjectRef, KubeObject]]:
         """Return the objects that are there as far as is known, as they were said to be last."""
-        last = [(each.ref, kept.words[-1]) for each, kept in self._kept.items()]
+        last = [(each.ref, kept.words[-1]) for each, kept in self.kept.items()]
         return [(ref, word.object) for ref, word in last if isinstance(word, ObjectSeen)]
 
     def has(self, ref: ObjectRef) -> bool:
         """Say whether a word about what is, or was, there is kept."""
-        return any(each.ref == ref for each in self._kept)
+        return any(each.ref == ref for each in self.kept)
 
     def due(self, now: float) -> list[Subject]:
         """Return the objects of which a word is to be taken now."""
-        return [each for each, kept in self._kept.items() if kept.again_at <= now]
+        return [each for each, kept in self.kept.items() if kept.again_at <= now]
 
     def next_deadline(self) -> float | None:
         """Return when there is one."""
-        return min((kept.again_at for kept in self._kept.values()), default=None)
+        return min((kept.again_at for kept in self.kept.values()), default=None)
 
     def namespaces(self) -> set[str]:
         """Return the names of Namespaces of which a word could not be taken."""
-        return {each.ref.key.name for each in self._kept if each.ref.resource == NAMESPACE}
+        return {each.ref.key.name for each in self.kept if each.ref.resource == NAMESPACE}
 
     @property
     def own_memory(self) -> bool:
         """Say whether one of the agent's own ConfigMaps could not be taken."""
-        return any(each.ref.resource == CONFIG_MAP for each in self._kept)
+        return any(each.ref.resource == CONFIG_MAP for each in self.kept)
 
     def may_be_of(self, key: PlacementKey) -> bool:
         """Say whether one of these objects may be of this placement."""
-        return any(may_name(kept.words[-1].object, key) for kept in self._kept.values())
+        return any(may_name(kept.words[-1].object, key) for kept in self.kept.values())
 
 
 def may_name(obj: object, key: PlacementKey) -> bool:

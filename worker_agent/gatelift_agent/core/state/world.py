@@ -28,7 +28,6 @@ from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.nodes import Nodes
 from gatelift_agent.core.watched.objects import Held, Objects
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared.values import Maker, Placing
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import KubeObject
@@ -74,10 +73,10 @@ class World:
     """All facts, by what they are about."""
 
     def __init__(self, settings: AgentSettings, backend: MakeBackend = quota_of) -> None:
-        self.settings = settings
-        self.leadership = Leadership()
-        self.standing = SessionStanding()
-        self.api = ApiHealth()
+        self.settings, self.kinds = settings, settings.registry
+        self.local = settings.mode is AgentMode.LOCAL
+        """The objects are the user's own."""
+        self.leadership, self.standing, self.api = Leadership(), SessionStanding(), ApiHealth()
         self.cordoned = self.namespace_left = self.ready = False
         self.fresh = self.unheard = True
         """What vanished before this process watched may run: not all nodes were heard of since, or a namespace with
@@ -125,16 +124,6 @@ class World:
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}
         self._cleared: dict[str, None] = {}
         self._stalled: dict[PlacementKey, None] = {}
-
-    @property
-    def kinds(self) -> Registry:
-        """What is known of the kinds."""
-        return self.settings.registry
-
-    @property
-    def local(self) -> bool:
-        """Say whether the objects are the user's own."""
-        return self.settings.mode is AgentMode.LOCAL
 
     # --- placements ---------------------------------------------------------------------------------------------
 
@@ -215,11 +204,16 @@ class World:
 
     def placements_at(self, ref: ObjectRef) -> tuple[Placement, ...]:
         """Return the placements that want or have an object there: more than one while an older attempt ends."""
-        return tuple(self.placements[key] for key in self._by_object.get(ref, ()))
+        keys = self._by_object.get(ref)
+        return tuple([self.placements[key] for key in keys]) if keys else ()
 
     def _tracks(self, ref: ObjectRef, uid: str) -> bool:
         """Say whether a placement has this object, or wants one of its name and knows none yet."""
-        return any(each.objects[ref.key.name].uid in {"", uid} for each in self.placements_at(ref))
+        for key in self._by_object.get(ref, ()):
+            tracked = self.placements[key].objects[ref.key.name]
+            if tracked.uid in {"", uid}:
+                return True
+        return False
 
     def placements_of(self, maker: Maker, namespace: str) -> tuple[Placement, ...]:
         """Return the placements whose object this is: more than one at `local`, while an older attempt ends."""
@@ -245,8 +239,11 @@ class World:
     def children(self, placement: Placement) -> tuple[Pod, ...]:
         """Return the pods that the objects of a placement made."""
         makers = self.kinds.makers
-        jobs = [each.uid for each in placement.objects.values() if each.uid and each.ref.resource in makers]
-        return tuple(pod for uid in jobs for pod in self.objects.children(uid))
+        found: tuple[Pod, ...] = ()
+        for each in placement.objects.values():
+            if each.uid and each.ref.resource in makers:
+                found += self.objects.children(each.uid)
+        return found
 
     def look(self, key: PlacementKey) -> None:
         """Look at this placement before the present event is over."""

@@ -59,7 +59,7 @@ def placed_as(kinds: Registry, obj: KubeObject) -> tuple[str, PlacementKey] | No
 
     Only the mark is nobody's to change; one that says two things says nothing.
     """
-    own = _own_marks(obj, kinds.specs(obj))
+    own = _own_marks(obj, () if isinstance(obj, Pod) else kinds.specs(obj))
     if len(own) == 1:
         return own.pop()
     meta = obj.metadata
