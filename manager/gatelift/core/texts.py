@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from gatelift_kinds.shared.made_for import OWNERS_MAX
 from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.keys import PlacementKey
 
@@ -104,6 +105,8 @@ PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 NO_QUEUE = "NoQueue"
 UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
+TOO_MANY_OWNERS = "TooManyOwners"
+TOO_MANY_OWNERS_TEXT = f"metadata.ownerReferences: more than {OWNERS_MAX}, so it is nobody's and left alone: name fewer"
 EPOCH_AHEAD = "EpochAhead"
 HELD = "gatelift.dev/Held"
 """Condition of a Workload that has a reservation and is held all the same; without one QuotaReserved says why."""
@@ -116,6 +119,7 @@ KEPT_OUT = (
     (PREDECESSOR_NOT_STOPPED, ""),
     (PREDECESSOR_FOREIGN, ""),
     (UNREADABLE_TEMPLATE, ""),
+    (TOO_MANY_OWNERS, ""),
     (EPOCH_AHEAD, ""),
     (WAITING_FOR_PODS_READY, ""),
     (MISCONFIGURED, _NOT_MANAGED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.rules import homebound, successors
 from gatelift.core.state.core import Core
+from gatelift_kinds.shared.made_for import OWNERS_MAX, names_too_many
 from gatelift_kube.decoding.unreadable_templates import why_unreadable
 from gatelift_kube.objects.kueue import Workload
 
@@ -14,4 +15,6 @@ def why(core: Core, known: Workload) -> tuple[str, str] | None:
     unread = why_unreadable(known)
     if unread:
         return texts.UNREADABLE_TEMPLATE, texts.unreadable_template(unread)
+    if len(known.metadata.owner_references) > OWNERS_MAX and names_too_many(known):
+        return texts.TOO_MANY_OWNERS, texts.TOO_MANY_OWNERS_TEXT
     return successors.waits(core, known) or homebound.waits(core, known)

@@ -1,7 +1,7 @@
 """Users' objects that no cache has: what is missing there is read before it counts as gone, and its run is stopped.
 
-One read at a time for each object, and none for one that was seen to go. Neighbours: `reconcile` asks, `intake` tells
-what is there.
+One read at a time for each object and for each Workload, and none for one that was seen to go. Neighbours: `reconcile`
+asks, `intake` tells what is there, `state.asked_owners` knows how far it came.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of
+from gatelift.core.state.asked_owners import Progress
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
@@ -20,30 +20,47 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
 
     Its absence proves nothing while nobody saw it go, since a watch may stand still: it is read by a quorum read, one
     at a time for each object, and the answer looks at the Workload again. Also of a Workload that is being deleted: the
-    finalizer of a pod that lost its marks would stay for ever (HD-216).
+    finalizer of a pod that lost its marks would stay for ever (HD-216). What it names besides and is known is not its
+    own: it would have that one's work.
     """
-    for reference in owners_of(workload):
-        resource = core.kinds.resource_of(reference)
-        if resource is None or core.knowledge.saw_go(reference.uid):
-            continue
-        look = Key(Look.WORKLOAD, key_of(workload.metadata))
-        ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
-        core.sought.wait(ref, look)
-        if not core.blocked(ref, look, now, uid=reference.uid):
-            core.read(ref, Purpose.READ_BEFORE_END, reference.uid)
-        return False
+    knowledge, look = core.knowledge, Key(Look.WORKLOAD, key_of(workload.metadata))
+    uid = workload.metadata.uid
+    names = knowledge.names.get(uid, ())
+    progress = core.asked_owners.begin(uid, names)
+    while progress.done < len(names):
+        name = names[progress.done]
+        if not (knowledge.saw_object_go(name) or knowledge.works.knows(name)):
+            resource, namespace, called, named_uid = name
+            _ask(core, progress, ObjectRef(resource, ObjectKey(namespace, called)), named_uid, look, now)
+            return False
+        progress.done += 1
+    _leave(core, progress.waits, look)
     return True
+
+
+def _ask(core: Core, progress: Progress, ref: ObjectRef, uid: str, look: Key, now: float) -> None:
+    """Have an object read, or wait for the answer of who has asked."""
+    if progress.reading != progress.done:
+        _leave(core, progress.waits, look)
+        if progress.pauses(now):
+            progress.waits = None
+            core.agenda.wake(look, progress.not_before)
+            return
+        progress.ask(ref, now)
+    core.sought.wait(ref, look)
+    if not core.blocked(ref, look, now, uid=uid):
+        core.read(ref, Purpose.READ_BEFORE_END, uid)
+
+
+def _leave(core: Core, ref: ObjectRef | None, look: Key) -> None:
+    if ref is not None and core.sought.leave(ref, look):
+        core.forget_trouble(ref)
 
 
 def is_sought(core: Core, workload: Workload) -> bool:
     """Say whether the answer to a read of its user's object will look at a Workload."""
-    look = Key(Look.WORKLOAD, key_of(workload.metadata))
-    resources = ((each, core.kinds.resource_of(each)) for each in owners_of(workload))
-    return any(
-        look in core.sought.of(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)))
-        for each, resource in resources
-        if resource is not None
-    )
+    ref = core.asked_owners.waits(workload.metadata.uid)
+    return ref is not None and Key(Look.WORKLOAD, key_of(workload.metadata)) in core.sought.of(ref)
 
 
 def found_out(core: Core, ref: ObjectRef) -> None:
@@ -55,9 +72,6 @@ def found_out(core: Core, ref: ObjectRef) -> None:
 
 def no_more(core: Core, workload: Workload) -> None:
     """Look for no object of a Workload that is gone."""
-    look = Key(Look.WORKLOAD, key_of(workload.metadata))
-    for reference in owners_of(workload):
-        resource = core.kinds.resource_of(reference)
-        ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
-        if ref is not None and core.sought.leave(ref, look):
-            core.forget_trouble(ref)
+    uid = workload.metadata.uid
+    _leave(core, core.asked_owners.waits(uid), Key(Look.WORKLOAD, key_of(workload.metadata)))
+    core.asked_owners.forget(uid)

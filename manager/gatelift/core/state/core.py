@@ -24,6 +24,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge, key_of
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.records.work import Owner, Work
+from gatelift.core.state.asked_owners import AskedOwners
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_changes import ClusterChanges
 from gatelift.core.state.cluster_waiters import ClusterWaiters
@@ -119,6 +120,7 @@ class Core:
     creations: Creations = field(default_factory=Creations)
     sought: Waiters[ObjectRef, Key] = field(default_factory=Waiters)
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
+    asked_owners: AskedOwners = field(default_factory=AskedOwners)
     now: float = 0.0
     shown_queues: ShownQueues = field(default_factory=ShownQueues)
     term: int = 0

@@ -67,7 +67,7 @@ def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:
     uid = left.get(ref)
     if uid is None:
         return
-    if core.knowledge.saw_go(uid):
+    if core.knowledge.saw_object_go((ref.resource, ref.key.namespace, ref.key.name, uid)):
         del left[ref]
         core.forget_trouble(ref)
     elif not core.blocked(ref, look, now, uid=uid):

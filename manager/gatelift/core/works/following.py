@@ -136,10 +136,10 @@ def settle_queueing(case: Case) -> None:
     waits = until > case.now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(attempt.look, until)
+    waits = waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent
     waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
     waits = waits or kept_out.why(core, known) is not None
-    waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
-    if waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent:
+    if waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known)):
         core.ledger.block(attempt.uid)
     else:
         core.ledger.unblock(attempt.uid)

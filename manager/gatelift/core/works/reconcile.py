@@ -65,6 +65,7 @@ def _next_step(case: Case) -> None:
     core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     if leaving.is_over(case):
         endings.deleted(case)
+        leaving.delete_surplus(case)
     elif rec.finished:
         endings.finished(case)
     elif attempt.state is AttemptState.ENDED:
