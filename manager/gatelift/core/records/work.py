@@ -29,8 +29,8 @@ class Owner:
     """A user's object; `raw` is its JSON as served.
 
     `ref`: where it lives. `name`: all that names it. `look`: its key on the agenda. `work`: of which work it is.
-    `workload`: where the Workload of that belongs. `managed`: False once somebody has taken it out of its queue, and for
-    what never was in one.
+    `workload`: where the Workload of that belongs. `managed`: False once somebody has taken it out of its queue, and
+    for what never was in one.
     """
 
     kind: Kind[Any]
@@ -188,9 +188,13 @@ NOBODYS = Work((Resource("", "", "", ""), "", "", ""))
 
 @dataclass(slots=True)
 class Works:
-    """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has."""
+    """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has.
+
+    `_parts`: the objects that are of a larger work.
+    """
 
     _by_id: dict[Name, Work] = field(default_factory=dict)
+    _parts: set[Name] = field(default_factory=set)
 
     def of_object(self, name: Name) -> Work | None:
         """Return the work of a user's object, also where only Workloads say that there is one."""
@@ -205,7 +209,7 @@ class Works:
         if not names:
             return NOBODYS
         first = self.of_object(names[0])
-        if len(names) == 1 or (first is not None and first.objects):
+        if not self._parts or len(names) == 1 or (first is not None and first.objects):
             return first or NOBODYS
         for name in names:
             found = self._by_id.get(name)
@@ -225,6 +229,7 @@ class Works:
         whole = self._at(owner.work)
         whole.gain(owner)
         if owner.work is not owner.name:
+            self._parts.add(owner.name)
             self._at(owner.name).join(whole)
 
     def drop_object(self, owner: Owner) -> None:
@@ -235,6 +240,7 @@ class Works:
         part = self._by_id.get(owner.name)
         if part is not None and owner.work is not owner.name:
             part.leave()
+            self._parts.discard(owner.name)
             self._tidy(part)
         if whole is not None:
             self._tidy(whole)

@@ -62,7 +62,7 @@ def _holder(core: Core, known: Workload) -> Holder | None:
         live = _first_live(core, known, beside) if len(beside) > 1 else None
         if live is not None:
             return Holder(place, live.cluster, live.key)
-        for cluster, placed in core.predecessors.at(place):
+        for cluster, placed in core.predecessors.at(place) if core.predecessors.by_place else ():
             if _holds(core, known, cluster, placed):
                 return Holder(place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():

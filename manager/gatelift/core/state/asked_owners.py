@@ -1,7 +1,7 @@
 """How far a Workload's owners, which no cache has, were asked for: one after the other, at a pace. Pure.
 
-A Workload may name thousands. Where it stands is kept: an answer costs a look-up and no look at all of them, and none is
-read again once that it is gone has been forgotten. Neighbours: `core` (owns it), `rules.seeking`.
+A Workload may name thousands. Where it stands is kept: an answer costs a look-up and no look at all of them, and none
+is read again once that it is gone has been forgotten. Neighbours: `core` (owns it), `rules.seeking`.
 """
 
 from __future__ import annotations
