@@ -475,11 +475,11 @@ def test_the_wall_clock_is_read_not_asked() -> None:
 
 def test_an_older_version_does_not_replace_a_newer_one() -> None:
     knowledge = Knowledge()
-    assert knowledge.put_workload(workload(), None, record.read(workload(), travels=False))
+    assert knowledge.put_workload(workload(), (None, record.read(workload(), travels=False)))
     older = {"metadata": {"name": "w", "namespace": "team", "uid": "u", "resourceVersion": "6"}}
     read = read_object(WORKLOAD, json.dumps(older).encode())
     assert isinstance(read, Workload)
-    assert not knowledge.put_workload(read, None, record.read(read, travels=False))
+    assert not knowledge.put_workload(read, (None, record.read(read, travels=False)))
     assert knowledge.workload_of("u") == workload()
 
 

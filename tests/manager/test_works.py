@@ -84,7 +84,7 @@ def take(knowledge: Knowledge, one: One) -> None:
     """Take a Workload, which is written in capitals, or a pod."""
     if one.name.isupper():
         seen = a_workload(one)
-        knowledge.put_workload(seen, POD_KIND, record.read(seen, travels=True), names_of(KINDS, seen))
+        knowledge.put_workload(seen, (POD_KIND, record.read(seen, travels=True)), names_of(KINDS, seen))
     else:
         knowledge.put_owner(a_pod(one))
 

@@ -31,6 +31,9 @@ from gatelift_kube.objects.versions import newer
 from gatelift_kube.values import resources
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 
+Reading = tuple[Kind[Any] | None, Record]
+Names = tuple[Name, ...]
+
 Surrounding = (
     ClusterQueue
     | LocalQueue
@@ -62,7 +65,7 @@ class Knowledge:
     """
 
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
-    readings: dict[ObjectKey, tuple[Kind[Any] | None, Record]] = field(default_factory=dict)
+    readings: dict[ObjectKey, Reading] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_place: dict[UserObject, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
@@ -78,7 +81,7 @@ class Knowledge:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
     pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
-    names: dict[str, tuple[Name, ...]] = field(default_factory=dict)
+    names: dict[str, Names] = field(default_factory=dict)
     departed: dict[str, None] = field(default_factory=dict)
     departed_objects: dict[Name, None] = field(default_factory=dict)
 
@@ -130,19 +133,12 @@ class Knowledge:
         }
         return caches[type(seen)]
 
-    def put_workload(
-        self,
-        workload: Workload,
-        kind: Kind[Any] | None,
-        rec: Record,
-        names: tuple[Name, ...] = (),
-        *,
-        again: bool = False,
-    ) -> bool:
+    def put_workload(self, workload: Workload, reading: Reading, names: Names = (), *, again: bool = False) -> bool:
         """Keep a Workload with its reading; False when what is known is as new or newer, also that it is gone.
 
         `names`: whose it says it is. `again`: also when it is known, of a try that came to no end.
         """
+        rec = reading[1]
         key = rec.ref.key
         if workload.metadata.uid in self.departed:
             return False
@@ -152,15 +148,15 @@ class Knowledge:
                 return False
             if not again and self._stands_alike(known, workload, rec, names):
                 self.workloads[key] = workload
-                self.readings[key] = (kind, rec)
+                self.readings[key] = reading
                 return True
             self._unindex(key, known)
         self.workloads[key] = workload
-        self.readings[key] = (kind, rec)
+        self.readings[key] = reading
         self._index(key, workload, names, placed=bool(rec.cluster))
         return True
 
-    def _stands_alike(self, known: Workload, workload: Workload, rec: Record, names: tuple[Name, ...]) -> bool:
+    def _stands_alike(self, known: Workload, workload: Workload, rec: Record, names: Names) -> bool:
         """Say whether all indexes have a version of a Workload as they have the one before it: as nearly always."""
         meta, spec, before = known.metadata, known.spec, self.readings[rec.ref.key][1]
         return (
@@ -172,7 +168,7 @@ class Knowledge:
             and self.names.get(rec.uid) == names
         )
 
-    def _index(self, key: ObjectKey, workload: Workload, names: tuple[Name, ...], *, placed: bool) -> None:
+    def _index(self, key: ObjectKey, workload: Workload, names: Names, *, placed: bool) -> None:
         self.workload_by_uid[workload.metadata.uid] = key
         self.names[workload.metadata.uid] = names
         self.works.put_workload(key, names, placed=placed)

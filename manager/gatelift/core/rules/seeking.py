@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.api.user_objects import Name
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.state.asked_owners import Progress
+from gatelift.core.state.asked_owners import Inquiry
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
@@ -23,30 +24,25 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     finalizer of a pod that lost its marks would stay for ever (HD-216). What it names besides and is known is not its
     own: it would have that one's work.
     """
-    knowledge, look = core.knowledge, Key(Look.WORKLOAD, key_of(workload.metadata))
-    uid = workload.metadata.uid
-    names = knowledge.names.get(uid, ())
-    progress = core.asked_owners.begin(uid, names)
-    while progress.done < len(names):
-        name = names[progress.done]
-        if not (knowledge.saw_object_go(name) or knowledge.works.knows(name)):
-            resource, namespace, called, named_uid = name
-            _ask(core, progress, ObjectRef(resource, ObjectKey(namespace, called)), named_uid, look, now)
-            return False
-        progress.done += 1
-    _leave(core, progress.waits, look)
-    return True
+    knowledge, uid = core.knowledge, workload.metadata.uid
+    inquiry = core.asked_owners.begin(uid, knowledge.names.get(uid, ()))
+    name = inquiry.next_name(lambda each: knowledge.saw_object_go(each) or knowledge.works.knows(each))
+    if name is not None:
+        _ask(core, inquiry, name, Key(Look.WORKLOAD, key_of(workload.metadata)), now)
+    return name is None
 
 
-def _ask(core: Core, progress: Progress, ref: ObjectRef, uid: str, look: Key, now: float) -> None:
+def _ask(core: Core, inquiry: Inquiry, name: Name, look: Key, now: float) -> None:
     """Have an object read, or wait for the answer of who has asked."""
-    if progress.reading != progress.done:
-        _leave(core, progress.waits, look)
-        if progress.pauses(now):
-            progress.waits = None
-            core.agenda.wake(look, progress.not_before)
+    resource, namespace, called, uid = name
+    ref = ObjectRef(resource, ObjectKey(namespace, called))
+    if not inquiry.is_reading():
+        _leave(core, inquiry.waits, look)
+        inquiry.wait_no_more()
+        if inquiry.pauses(now):
+            core.agenda.wake(look, inquiry.not_before)
             return
-        progress.ask(ref, now)
+        inquiry.ask(ref, now)
     core.sought.wait(ref, look)
     if not core.blocked(ref, look, now, uid=uid):
         core.read(ref, Purpose.READ_BEFORE_END, uid)

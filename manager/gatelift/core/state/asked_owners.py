@@ -6,6 +6,7 @@ is read again once that it is gone has been forgotten. Neighbours: `core` (owns 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gatelift.core.api.user_objects import Name
@@ -18,7 +19,7 @@ SECONDS = 0.05
 
 
 @dataclass(slots=True)
-class Progress:
+class Inquiry:
     """Of one Workload. `done`: so many of its names, from the first on, are gone or others'.
 
     `asked`: so many were read. `reading`: which of them was read last, and `waits`: where that object would be.
@@ -31,6 +32,20 @@ class Progress:
     reading: int = -1
     waits: ObjectRef | None = None
     not_before: float = 0.0
+
+    def next_name(self, is_settled: Callable[[Name], bool]) -> Name | None:
+        """Return the first that is not known to be gone or another's, None where none is left."""
+        while self.done < len(self.names) and is_settled(self.names[self.done]):
+            self.done += 1
+        return self.names[self.done] if self.done < len(self.names) else None
+
+    def is_reading(self) -> bool:
+        """Say whether the one that is next was asked for."""
+        return self.reading == self.done
+
+    def wait_no_more(self) -> None:
+        """Take that no answer is waited for."""
+        self.waits = None
 
     def pauses(self, now: float) -> bool:
         """Say whether it is too early for another question."""
@@ -47,14 +62,14 @@ class Progress:
 class AskedOwners:
     """By a Workload's UID."""
 
-    _by_uid: dict[str, Progress] = field(default_factory=dict)
+    _by_uid: dict[str, Inquiry] = field(default_factory=dict)
 
-    def begin(self, uid: str, names: tuple[Name, ...]) -> Progress:
+    def begin(self, uid: str, names: tuple[Name, ...]) -> Inquiry:
         """Return where a Workload stands; one that names others than before begins anew."""
         found = self._by_uid.get(uid)
         if found is None or (found.names is not names and found.names != names):
             waits = found.waits if found is not None else None
-            found = self._by_uid[uid] = Progress(names, waits=waits)
+            found = self._by_uid[uid] = Inquiry(names, waits=waits)
         return found
 
     def waits(self, uid: str) -> ObjectRef | None:

@@ -1,8 +1,8 @@
 """Which Workload of a work is its current one, which is to take its place, and which are too many. Pure.
 
 One work is admitted and placed once, or it would run twice. All is found by look-ups: a tenant can make thousands of
-Workloads that name one object. Neighbours: `owners` looks after the current one, `leaving` stops and `endings` deletes
-what is too many, each in its own pass; whose a Workload is says `records.work`.
+Workloads that name one object. Neighbours: `owners` looks after the current one, `leaving` stops and deletes what
+is too many, each in a pass of its own; whose a Workload is says `records.work`.
 """
 
 from __future__ import annotations

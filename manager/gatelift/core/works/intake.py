@@ -215,7 +215,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     if believed is not obj:
         obj, rec = believed, record.read(believed, travels=kind is not None)
     again = again and known is not None and not is_older(obj.metadata, known.metadata)
-    if not core.knowledge.put_workload(obj, kind, rec, names, again=again):
+    if not core.knowledge.put_workload(obj, (kind, rec), names, again=again):
         return
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
