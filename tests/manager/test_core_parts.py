@@ -25,7 +25,7 @@ from gatelift_kinds.shared.cluster_selector import SELECTOR_CHARS_MAX, parse_sel
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.objects.selectors import matches
-from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import DisconnectPolicy
 from support.manager.world import World
 
@@ -490,3 +490,6 @@ def test_gone_workloads_are_remembered_within_a_bound() -> None:
     assert len(knowledge.departed) == DEPARTED_MAX
     assert not knowledge.saw_go("u0")
     assert knowledge.saw_go(f"u{DEPARTED_MAX}")
+    for number in range(DEPARTED_MAX + 5):
+        knowledge.object_has_gone((POD, "team", "p", f"u{number}"))
+    assert len(knowledge.departed_objects) == DEPARTED_MAX

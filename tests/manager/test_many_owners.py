@@ -17,6 +17,7 @@ from gatelift.core import texts
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import ReadDone, Ticked
 from gatelift.core.machine import Machine
+from gatelift.core.rules import kept_out
 from gatelift.core.state import asked_owners
 from gatelift_kinds.shared.made_for import OWNERS_MAX, owners_of
 from gatelift_kube.deciding.writes import Delete
@@ -110,6 +111,7 @@ def test_hd_311_an_object_whose_own_workload_is_missing_gets_it_whatever_others_
         named.pop("status", None)
         named["metadata"] |= {"name": f"a{number:02d}", "uid": f"uid-a{number}", "finalizers": ["example.com/keep"]}
         world.api.apply({key: named[key] for key in ("apiVersion", "kind", "metadata", "spec")})
+    world.api.delete(ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, own["metadata"]["name"])))
     world.advance(10.0)
     there = {each["metadata"]["name"]: each["metadata"] for each in world.all("Workload")}
     assert "deletionTimestamp" not in there[own["metadata"]["name"]]
@@ -168,7 +170,7 @@ def test_hd_313_a_workload_that_names_too_many_is_left_alone_and_says_so() -> No
     assert (said["status"], said["reason"], said["message"]) == (
         "False",
         texts.TOO_MANY_OWNERS,
-        texts.TOO_MANY_OWNERS_TEXT,
+        kept_out.TOO_MANY_OWNERS,
     )
     told = Told(world)
     assert told.workload(big, "big2", ownerReferences=pods(OWNERS_MAX + 1))[0] < OWNERS_MAX

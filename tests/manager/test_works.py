@@ -159,6 +159,15 @@ def test_a_workload_whose_object_is_not_known_is_of_a_work_without_objects() -> 
     assert not knowledge.works.knows(name_of("a"))
 
 
+def test_hd_315_that_an_object_is_gone_says_nothing_of_a_workload_nor_of_another_object_with_its_uid() -> None:
+    knowledge = a_knowledge()
+    seen = a_workload(One("W"))
+    knowledge.object_has_gone((POD, "elsewhere", "nope", seen.metadata.uid))
+    assert not knowledge.saw_go(seen.metadata.uid)
+    assert not knowledge.saw_object_go((POD, NAMESPACE, "nope", seen.metadata.uid))
+    assert knowledge.put_workload(seen, (None, record.read(seen, travels=False)))
+
+
 # --- several objects --------------------------------------------------------------------------------------------------
 
 GROUP_OF_THREE = (One("a", of="g"), One("b", of="g"), One("c", of="g"))

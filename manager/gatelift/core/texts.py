@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gatelift_kinds.shared.made_for import OWNERS_MAX
 from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.keys import PlacementKey
 
@@ -106,7 +105,6 @@ PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 NO_QUEUE = "NoQueue"
 UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
 TOO_MANY_OWNERS = "TooManyOwners"
-TOO_MANY_OWNERS_TEXT = f"metadata.ownerReferences: more than {OWNERS_MAX}, so it is nobody's and left alone: name fewer"
 EPOCH_AHEAD = "EpochAhead"
 HELD = "gatelift.dev/Held"
 """Condition of a Workload that has a reservation and is held all the same; without one QuotaReserved says why."""

@@ -9,6 +9,8 @@ from gatelift_kinds.shared.made_for import OWNERS_MAX, names_too_many
 from gatelift_kube.decoding.unreadable_templates import why_unreadable
 from gatelift_kube.objects.kueue import Workload
 
+TOO_MANY_OWNERS = f"metadata.ownerReferences: more than {OWNERS_MAX}, so it is nobody's and left alone: name fewer"
+
 
 def why(core: Core, known: Workload) -> tuple[str, str] | None:
     """Return reason and message, None where nothing keeps it out."""
@@ -16,5 +18,5 @@ def why(core: Core, known: Workload) -> tuple[str, str] | None:
     if unread:
         return texts.UNREADABLE_TEMPLATE, texts.unreadable_template(unread)
     if len(known.metadata.owner_references) > OWNERS_MAX and names_too_many(known):
-        return texts.TOO_MANY_OWNERS, texts.TOO_MANY_OWNERS_TEXT
+        return texts.TOO_MANY_OWNERS, TOO_MANY_OWNERS
     return successors.waits(core, known) or homebound.waits(core, known)
