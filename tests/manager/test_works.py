@@ -18,6 +18,7 @@ from gatelift.core.api.user_objects import Name, names_of
 from gatelift.core.records import record, work
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.work import NOBODYS, Owner, SeveralObjectsError, Work
+from gatelift.core.works import owners
 from gatelift_kinds.registry import JOB_KIND, POD_KIND, Registry
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, said_of
 from gatelift_kube.objects.core import Pod
@@ -343,3 +344,24 @@ def test_of_several_that_wait_the_one_of_the_right_name_stays(monkeypatch: pytes
         another(world, own, name, created="2020-01-01T00:00:00Z")
     world.advance(60.0)
     assert names(world) == [own["metadata"]["name"]]
+
+
+def test_one_with_a_winner_beside_the_one_of_the_right_name_is_stopped_and_goes_round_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was placed before that came, and somebody's finalizer keeps it: passes of both do not go round."""
+    world = a_training(monkeypatch)
+    own = world.find("Workload")
+    meta = {key: own["metadata"][key] for key in ("namespace", "labels", "ownerReferences", "annotations")}
+    meta |= {"name": "a-second", "finalizers": ["example.com/keep"], "creationTimestamp": "2020-01-01T00:00:00Z"}
+    copied = json.loads(json.dumps({key: own[key] for key in ("apiVersion", "kind", "spec", "status")}))
+    world.api.apply({**copied, "metadata": meta})
+    world.advance(60.0)
+    (second,) = [each for each in world.all("Workload") if each["metadata"]["name"] == "a-second"]
+    assert "deletionTimestamp" in second["metadata"]
+    assert [one.key.uid for _, one in world.links.log if isinstance(one, m.Stop)] == [second["metadata"]["uid"]]
+    assert own["metadata"]["name"] in names(world)
+    looks: list[object] = []
+    monkeypatch.setattr(owners, "_put_mark_back", lambda *_: looks.append(1))
+    world.advance(5.0)
+    assert len(looks) < 10

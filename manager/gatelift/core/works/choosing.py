@@ -49,6 +49,13 @@ def is_surplus(core: Core, work: Work, known: Workload) -> bool:
     return target_of(core, work) is not known
 
 
+def placed_surplus(core: Core, work: Work) -> list[Workload]:
+    """Return which of those that are placed are too many, and are not being deleted yet."""
+    placed = (core.knowledge.workloads[key] for key in work.placed)
+    standing = (each for each in placed if each.metadata.deletion_timestamp is None)
+    return [each for each in standing if core.knowledge.work_of(each) is work and is_surplus(core, work, each)]
+
+
 def _replaces(core: Core, work: Work, known: Workload, current: Workload) -> bool:
     is_other = known is not current and core.knowledge.work_of(known) is work
     return is_other and work.objects[0].kind.replaces(known, current)

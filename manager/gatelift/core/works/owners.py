@@ -61,8 +61,8 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     case = ObjectCase(core, owner, work, workload, attempt, now)
-    for key in work.placed if len(work.placed) > 1 else ():
-        core.mark_workload(key)  # one that was current until now has its end seen to
+    for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
+        core.mark_workload(key_of(each.metadata))  # it was current until now: its own pass ends it
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(case)
     elif _put_mark_back(core, owner, now):
