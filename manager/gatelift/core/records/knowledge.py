@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.api.user_objects import Name, UserObject, made_for
+from gatelift.core.api.user_objects import Name, UserObject, made_for, names_of
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import Registry
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
@@ -64,6 +65,7 @@ class Knowledge:
     `departed_objects`: users' objects, by all that names them: a word about an object silences no Workload.
     """
 
+    kinds: Registry = field(default_factory=Registry)
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
     readings: dict[ObjectKey, Reading] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
@@ -247,7 +249,12 @@ class Knowledge:
 
     def work_of(self, workload: Workload) -> Work:
         """Return the work of a Workload: it has no objects where those are gone, or where it was made for none."""
-        return self.works.of_names(self.names.get(workload.metadata.uid, ()))
+        return self.works.of_names(self.names_of(workload))
+
+    def names_of(self, workload: Workload) -> Names:
+        """Return whose a Workload says it is: as it was taken in, or as it says itself where it never could be."""
+        names = self.names.get(workload.metadata.uid)
+        return names if names is not None else names_of(self.kinds, workload)
 
     def workloads_of(self, name: Name) -> list[ObjectKey]:
         """Return, in order, where the Workloads are that name the work of a user's object."""

@@ -25,7 +25,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     own: it would have that one's work.
     """
     knowledge, uid = core.knowledge, workload.metadata.uid
-    inquiry = core.asked_owners.begin(uid, knowledge.names.get(uid, ()))
+    inquiry = core.asked_owners.begin(uid, knowledge.names_of(workload))
     name = inquiry.next_name(lambda each: knowledge.saw_object_go(each) or knowledge.works.knows(each))
     if name is not None:
         _ask(core, inquiry, name, Key(Look.WORKLOAD, key_of(workload.metadata)), now)

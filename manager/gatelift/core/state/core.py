@@ -95,7 +95,7 @@ class Core:
     links: LinksPort
     ids: WriteIds
     ledger: AttemptLedger
-    knowledge: Knowledge = field(default_factory=Knowledge)
+    knowledge: Knowledge
     agenda: Agenda = field(default_factory=Agenda)
     inflight: InFlight = field(default_factory=InFlight)
     resting: Resting = field(default_factory=Resting)

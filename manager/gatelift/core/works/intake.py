@@ -296,11 +296,9 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
-    naming = core.knowledge.workloads_of(owner.name)
-    if owner.managed or naming:
+    if owner.managed or core.knowledge.workloads_of(owner.name):
         core.mark_owner(owner)
-        for key in naming:
-            core.mark_workload(key)
+        _mark_owned(core, owner)
 
 
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = True) -> None:
@@ -314,8 +312,7 @@ def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = T
         return
     if not proved:
         out_of_sight.remember(core, known)
-    for key in core.knowledge.workloads_of(known.name):
-        core.mark_workload(key)
+    _mark_owned(core, known)
     core.knowledge.drop_owner(ref, obj.metadata.uid)
     core.mark_owners_waiting_for(known.workload)
 
@@ -389,3 +386,8 @@ def _mark_queue(core: Core, local: ObjectKey) -> None:
 def _all_checks(core: Core) -> None:
     for name in core.knowledge.checks:
         core.agenda.mark(Key(Look.CHECK, ObjectKey("", name)))
+
+
+def _mark_owned(core: Core, owner: Owner) -> None:
+    for key in core.knowledge.workloads_of(owner.name):
+        core.mark_workload(key)
