@@ -174,6 +174,10 @@ class Asks(Protocol[UserT_contra]):
         """Return whether somebody else than we has let it go: it shows no placement and is not held back."""
         return False
 
+    def bears_marks(self, obj: UserT_contra) -> bool:
+        """Return whether something that we wrote is on it, or holds it: then it is held back also in no queue."""
+        return self.release_step(obj) is not None
+
     def release_step(self, obj: UserT_contra) -> PatchStep | None:
         """Return the write that drops our finalizer from the user's object; None when it is not there."""
         return None

@@ -26,7 +26,7 @@ from gatelift_kube.values.resources import Resource
 class Registry:
     """Kinds by name and by resource."""
 
-    __slots__ = ("_by_name", "_by_resource", "makers", "travelling")
+    __slots__ = ("_by_name", "_by_reference", "_by_resource", "makers", "travelling")
 
     def __init__(self, *kinds: Kind[Any]) -> None:
         """ValueError: two kinds cannot be told apart, or what is to be one watch would be two."""
@@ -43,6 +43,7 @@ class Registry:
             learn(kind.resource, kind.struct)
         self.travelling = tuple(each for each, found in self._by_resource.items() if found[0].travels)
         """Resources of which objects are made at workers."""
+        self._by_reference = {(each.api_version, each.kind): each for each in self.travelling}
         self.makers = tuple(each for each in self.travelling if self._by_resource[each][0].pods_are_children)
         """Those of them whose controllers make the pods."""
 
@@ -73,10 +74,7 @@ class Registry:
 
     def resource_of(self, reference: OwnerReference) -> Resource | None:
         """Return the resource that an owner reference names, None when nothing of it travels."""
-        for resource in self.travelling:
-            if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
-                return resource
-        return None
+        return self._by_reference.get((reference.api_version, reference.kind))
 
     def specs(self, obj: KubeObject) -> tuple[PodSpec, ...]:
         """Return the specs of the pods of an object that travels, none for an object of another type."""

@@ -17,6 +17,7 @@ from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kinds.shared import own_marks
+from gatelift_kinds.shared.made_for import OWNERS_MAX
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values import resources
 from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
@@ -241,6 +242,15 @@ def test_webhooks_stay_out_of_kube_system_and_our_namespace_and_fail_closed() ->
             asked = {"grown", "ours"} if one["name"].startswith("grown.") else {"changed" if narrow else "marked"}
             wanted = {"not-gatelift", *asked}
             assert {condition["name"] for condition in one["matchConditions"]} >= wanted
+
+
+def test_hd_313_the_policy_on_owners_refuses_more_than_the_manager_reads() -> None:
+    (policy,) = [
+        one for one in of_kind("ValidatingAdmissionPolicy") if one["metadata"]["name"] == "gatelift-workload-owner"
+    ]
+    (rule,) = [one for one in policy["spec"]["validations"] if "ownerReferences" in one["expression"]]
+    assert f"size(object.metadata.ownerReferences) <= {OWNERS_MAX}\n" in rule["expression"].replace(" ||", "\n||")
+    assert f"more than {OWNERS_MAX}" in rule["message"]
 
 
 def test_every_policy_is_bound_and_denies() -> None:

@@ -25,7 +25,7 @@ from gatelift_kinds.shared.cluster_selector import SELECTOR_CHARS_MAX, parse_sel
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.objects.selectors import matches
-from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import DisconnectPolicy
 from support.manager.world import World
 
@@ -475,11 +475,11 @@ def test_the_wall_clock_is_read_not_asked() -> None:
 
 def test_an_older_version_does_not_replace_a_newer_one() -> None:
     knowledge = Knowledge()
-    assert knowledge.put_workload(workload(), None, record.read(workload(), travels=False))
+    assert knowledge.put_workload(workload(), (None, record.read(workload(), travels=False)))
     older = {"metadata": {"name": "w", "namespace": "team", "uid": "u", "resourceVersion": "6"}}
     read = read_object(WORKLOAD, json.dumps(older).encode())
     assert isinstance(read, Workload)
-    assert not knowledge.put_workload(read, None, record.read(read, travels=False))
+    assert not knowledge.put_workload(read, (None, record.read(read, travels=False)))
     assert knowledge.workload_of("u") == workload()
 
 
@@ -490,3 +490,6 @@ def test_gone_workloads_are_remembered_within_a_bound() -> None:
     assert len(knowledge.departed) == DEPARTED_MAX
     assert not knowledge.saw_go("u0")
     assert knowledge.saw_go(f"u{DEPARTED_MAX}")
+    for number in range(DEPARTED_MAX + 5):
+        knowledge.object_has_gone((POD, "team", "p", f"u{number}"))
+    assert len(knowledge.departed_objects) == DEPARTED_MAX

@@ -14,15 +14,17 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from gatelift.core.api.user_objects import Name, names_of
 from gatelift.core.records import record, work
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.work import NOBODYS, Owner, SeveralObjectsError, Work
+from gatelift.core.works import owners
 from gatelift_kinds.registry import JOB_KIND, POD_KIND, Registry
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, said_of
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
-from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.resources import POD, ObjectKey
 from gatelift_wire.values import messages as m
 from support.manager import api
 from support.manager.builders import NAMESPACE, Doc, a_setting
@@ -66,7 +68,8 @@ def a_pod(one: One) -> Owner:
 
 def a_workload(one: One) -> Workload:
     """Return a Workload; its UID is not its name."""
-    said = {ANNOTATION_OWNER: said_of(OwnerReference("v1", "Pod", "g", one.of))} if one.of else {}
+    group = one.of.rpartition("/")[2]
+    said = {ANNOTATION_OWNER: said_of(OwnerReference("v1", "Pod", group, one.of))} if one.of else {}
     meta = ObjectMeta(
         name=one.name,
         namespace=NAMESPACE,
@@ -82,7 +85,7 @@ def take(knowledge: Knowledge, one: One) -> None:
     """Take a Workload, which is written in capitals, or a pod."""
     if one.name.isupper():
         seen = a_workload(one)
-        knowledge.put_workload(seen, POD_KIND, record.read(seen, travels=True))
+        knowledge.put_workload(seen, (POD_KIND, record.read(seen, travels=True)), names_of(KINDS, seen))
     else:
         knowledge.put_owner(a_pod(one))
 
@@ -94,8 +97,13 @@ def a_knowledge(*these: One) -> Knowledge:
     return knowledge
 
 
+def name_of(uid: str) -> Name:
+    """Return all that names a pod of the tests, or, by its id, the work of a group."""
+    return POD, NAMESPACE, uid.rpartition("/")[2], uid
+
+
 def the_work(knowledge: Knowledge, uid: str) -> Work:
-    found = knowledge.works.of_object(uid)
+    found = knowledge.works.of_object(name_of(uid))
     assert found is not None
     return found
 
@@ -115,7 +123,7 @@ def workloads(found: Work) -> list[str]:
 def test_an_object_is_a_work_of_its_own_with_the_workload_that_names_it(order: tuple[One, ...]) -> None:
     knowledge = a_knowledge(*order, One("b"))
     found = the_work(knowledge, "a")
-    assert (found.id, objects(found), workloads(found)) == ("a", ["a"], ["W"])
+    assert (found.id, objects(found), workloads(found)) == (name_of("a"), ["a"], ["W"])
     assert found is knowledge.work_of(a_workload(One("W", names=("a",))))
     assert found.only_object is knowledge.owners[a_pod(One("a")).ref]
     assert workloads(the_work(knowledge, "b")) == []
@@ -127,13 +135,15 @@ def test_kinds_that_say_nothing_have_works_of_one_object() -> None:
         assert kind.work_of(obj) == "u"
 
 
-def test_a_workload_of_two_objects_is_of_the_first_that_is_known() -> None:
+def test_a_workload_of_two_objects_is_of_the_first_that_it_names_and_of_no_second_one() -> None:
+    """Which of them is known, and when, makes no difference: it changes hands with no going or coming (HD-316)."""
     both = One("W", names=("a", "b"))
     knowledge = a_knowledge(both, One("b"))
-    assert objects(knowledge.work_of(a_workload(both))) == ["b"]
+    assert objects(knowledge.work_of(a_workload(both))) == []
     take(knowledge, One("a"))
     assert objects(knowledge.work_of(a_workload(both))) == ["a"]
-    assert workloads(the_work(knowledge, "b")) == ["W"], "each of them has it all the same"
+    gone(knowledge, One("a"))
+    assert objects(knowledge.work_of(a_workload(both))) == []
 
 
 def test_a_workload_that_names_nobody_is_of_no_work() -> None:
@@ -146,8 +156,17 @@ def test_a_workload_that_names_nobody_is_of_no_work() -> None:
 def test_a_workload_whose_object_is_not_known_is_of_a_work_without_objects() -> None:
     knowledge = a_knowledge(One("W", names=("a",)))
     found = knowledge.work_of(a_workload(One("W", names=("a",))))
-    assert (found.id, found.only_object, workloads(found)) == ("a", None, ["W"])
-    assert not knowledge.works.knows("a")
+    assert (found.id, found.only_object, workloads(found)) == (name_of("a"), None, ["W"])
+    assert not knowledge.works.knows(name_of("a"))
+
+
+def test_hd_315_that_an_object_is_gone_says_nothing_of_a_workload_nor_of_another_object_with_its_uid() -> None:
+    knowledge = a_knowledge()
+    seen = a_workload(One("W"))
+    knowledge.object_has_gone((POD, "elsewhere", "nope", seen.metadata.uid))
+    assert not knowledge.saw_go(seen.metadata.uid)
+    assert not knowledge.saw_object_go((POD, NAMESPACE, "nope", seen.metadata.uid))
+    assert knowledge.put_workload(seen, (None, record.read(seen, travels=False)))
 
 
 # --- several objects --------------------------------------------------------------------------------------------------
@@ -165,7 +184,7 @@ def test_several_objects_are_one_work_with_one_workload_in_whatever_order_they_c
     for order in permutations([*GROUP_OF_THREE, workload]):
         knowledge = a_knowledge(*order)
         found = knowledge.work_of(a_workload(workload))
-        assert (found.id, objects(found), workloads(found)) == (ID, ["c", "b", "a"], ["W"]), "the oldest first"
+        assert (found.id, objects(found), workloads(found)) == (name_of(ID), ["c", "b", "a"], ["W"]), "the oldest first"
         assert {id(the_work(knowledge, each)) for each in "abc"} == {id(found)}
 
 
@@ -173,7 +192,7 @@ def test_an_object_that_goes_leaves_the_others_their_workload() -> None:
     knowledge = a_knowledge(*GROUP_OF_THREE, One("W", names=("a", "b")))
     knowledge.drop_owner(a_pod(One("a", of="g")).ref, "a")
     assert (objects(the_work(knowledge, "b")), workloads(the_work(knowledge, "b"))) == (["c", "b"], ["W"])
-    assert not knowledge.works.knows("a")
+    assert not knowledge.works.knows(name_of("a"))
     knowledge.drop_owner(a_pod(One("b", of="g")).ref, "b")
     assert (objects(the_work(knowledge, "c")), workloads(the_work(knowledge, "c"))) == (["c"], [])
 
@@ -231,12 +250,13 @@ def test_the_index_is_what_counting_anew_would_find(seed: int) -> None:
             if name in there:
                 take(knowledge, there[name])
         expected = counted_anew(there.values())
-        found = {each.id: each for each in map(knowledge.works.of_object, [*pods, *expected]) if each is not None}
+        asked = map(knowledge.works.of_object, map(name_of, [*pods, *expected]))
+        found = {each.id[-1]: each for each in asked if each is not None}
         assert {at: (objects(each), workloads(each)) for at, each in found.items()} == expected
-        assert [each for each in pods if knowledge.works.knows(each)] == sorted(set(pods) & there.keys())
+        assert [each for each in pods if knowledge.works.knows(name_of(each))] == sorted(set(pods) & there.keys())
     for one in there.values():
         gone(knowledge, one)
-    assert all(knowledge.works.of_object(each) is None for each in (*pods, *ids)), "nothing is kept"
+    assert all(knowledge.works.of_object(name_of(each)) is None for each in (*pods, *ids)), "nothing is kept"
 
 
 def gone(knowledge: Knowledge, one: One) -> None:
@@ -324,3 +344,24 @@ def test_of_several_that_wait_the_one_of_the_right_name_stays(monkeypatch: pytes
         another(world, own, name, created="2020-01-01T00:00:00Z")
     world.advance(60.0)
     assert names(world) == [own["metadata"]["name"]]
+
+
+def test_one_with_a_winner_beside_the_one_of_the_right_name_is_stopped_and_goes_round_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was placed before that came, and somebody's finalizer keeps it: passes of both do not go round."""
+    world = a_training(monkeypatch)
+    own = world.find("Workload")
+    meta = {key: own["metadata"][key] for key in ("namespace", "labels", "ownerReferences", "annotations")}
+    meta |= {"name": "a-second", "finalizers": ["example.com/keep"], "creationTimestamp": "2020-01-01T00:00:00Z"}
+    copied = json.loads(json.dumps({key: own[key] for key in ("apiVersion", "kind", "spec", "status")}))
+    world.api.apply({**copied, "metadata": meta})
+    world.advance(60.0)
+    (second,) = [each for each in world.all("Workload") if each["metadata"]["name"] == "a-second"]
+    assert "deletionTimestamp" in second["metadata"]
+    assert [one.key.uid for _, one in world.links.log if isinstance(one, m.Stop)] == [second["metadata"]["uid"]]
+    assert own["metadata"]["name"] in names(world)
+    looks: list[object] = []
+    monkeypatch.setattr(owners, "_put_mark_back", lambda *_: looks.append(1))
+    world.advance(5.0)
+    assert len(looks) < 10

@@ -259,8 +259,11 @@ class JobKind(Kind[Job]):
 
     def lets_itself_go(self, obj: Job) -> bool:
         """Return whether it is unsuspended and shows no placement: its user, or another controller, did that."""
-        shown = job_running.ANNOTATION_SHOWN in obj.metadata.annotations or template_before.changed(obj)
-        return not (self.suspended(obj) or shown or self.outcome(obj) is not None)
+        return not (self.suspended(obj) or self.bears_marks(obj) or self.outcome(obj) is not None)
+
+    def bears_marks(self, obj: Job) -> bool:
+        """Return whether it shows a placement, or its template has our additions."""
+        return job_running.ANNOTATION_SHOWN in obj.metadata.annotations or template_before.changed(obj)
 
     # --- the worker's Job, or the user's own at `local` --------------------------------------------------------
 

@@ -291,6 +291,10 @@ class PodKind(Kind[Pod]):
         body = status_patch(obj.metadata, old, new)
         return (PatchStep(body=body, subresource="status"),) if body else ()
 
+    def bears_marks(self, obj: Pod) -> bool:
+        """Return whether it has the gate or the finalizer."""
+        return self._was_taken_over(obj)
+
     def release_step(self, obj: Pod) -> PatchStep | None:
         """Return the patch that drops the finalizer of taken-over pods."""
         body = without_finalizer(obj.metadata, markers.MANAGED)

@@ -18,6 +18,9 @@ from gatelift_kube.values.unreadable import UNREADABLE
 ANNOTATION_OWNER = "gatelift.dev/owner"
 OWNER_CHARS_MAX = 1024
 """Longest annotation that is read: a name has 253 characters at most, the rest is short."""
+OWNERS_MAX = 4_104
+"""Most owner references of a Workload that says nothing else of whose it is: a group has 4,096 pods at most, and others
+may add a few. With more it is nobody's, and left alone: each of its versions would cost as many look-ups."""
 
 
 def written(resource: Resource, meta: ObjectMeta) -> str:
@@ -32,10 +35,21 @@ def said_of(owner: OwnerReference) -> str:
 
 
 def owners_of(workload: Workload) -> tuple[OwnerReference, ...]:
-    """Return whose a Workload is: the object that it was made for, else those that it names as its owners."""
+    """Return whose a Workload is: the object that it was made for, else those that it names as its owners.
+
+    Nobody's where it names more than are read.
+    """
     said = workload.metadata.annotations.get(ANNOTATION_OWNER, "")
     found = _read(said) if said else None
-    return workload.metadata.owner_references if found is None else (found,)
+    if found is not None:
+        return (found,)
+    named = workload.metadata.owner_references
+    return named if len(named) <= OWNERS_MAX else ()
+
+
+def names_too_many(workload: Workload) -> bool:
+    """Say whether a Workload names more owners than are read, and does not say for which of them it was made."""
+    return len(workload.metadata.owner_references) > OWNERS_MAX and not says_owner(workload)
 
 
 def says_owner(workload: Workload) -> bool:

@@ -31,6 +31,7 @@ from gatelift.core.api.events import (
 from gatelift.core.clusters.link_values import LinksPort, WriteIds
 from gatelift.core.conclusions import higher_terms, placed_counts, recovery, recovery_settling, strays
 from gatelift.core.conclusions.catching_up import CatchingUp
+from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.rules import containment, invariants, kept_record, readiness
 from gatelift.core.rules.containment import Boundary
@@ -68,7 +69,8 @@ class Machine:
 
     def __init__(self, settings: CoreSettings, links: LinksPort, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
-        self.core = Core(settings=settings, links=links, ids=ids, ledger=AttemptLedger(engine=engine))
+        knowledge = Knowledge(settings.kinds)
+        self.core = Core(settings, links, ids, AttemptLedger(engine=engine), knowledge)
         self._beginning = Beginning(watched(self.core.kinds))
         self._rebuilding = Rebuilding()
         self._words = CatchingUp(self.core)

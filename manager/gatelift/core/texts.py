@@ -93,6 +93,7 @@ PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 NO_QUEUE = "NoQueue"
 UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
+TOO_MANY_OWNERS = "TooManyOwners"
 EPOCH_AHEAD = "EpochAhead"
 HELD = "gatelift.dev/Held"
 """Condition of a Workload that has a reservation and is held all the same; without one QuotaReserved says why."""
@@ -104,6 +105,7 @@ KEPT_OUT = (
     (PREDECESSOR_NOT_STOPPED, ""),
     (PREDECESSOR_FOREIGN, ""),
     (UNREADABLE_TEMPLATE, ""),
+    (TOO_MANY_OWNERS, ""),
     (EPOCH_AHEAD, ""),
     (WAITING_FOR_PODS_READY, ""),
     (MISCONFIGURED, _NOT_MANAGED),

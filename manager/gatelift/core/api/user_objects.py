@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gatelift_kinds.registry import Registry
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.resources import Resource
+
+Name = tuple[Resource, str, str, str]
+"""What is said of an object, as the object itself and a Workload say it: resource, namespace, name and UID.
+
+By the UID alone a Workload would be one of an object of another namespace, or one that it calls by another name. Of a
+work of several objects it is the name of their Workload and the work's id."""
+
+NAME_CHARS_MAX = 400
+"""Longest name or UID by which an object is looked for: names have 253 characters at most, UIDs 36, works' ids less."""
 
 
 class UserObject(NamedTuple):
@@ -14,6 +25,20 @@ class UserObject(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+
+def names_of(kinds: Registry, workload: Workload) -> tuple[Name, ...]:
+    """Return whose a Workload says it is, of what travels: an object of its own namespace, by all that names it."""
+    namespace = workload.metadata.namespace
+    return tuple(
+        [
+            (resource, namespace, one.name, one.uid)
+            for one in owners_of(workload)
+            if (resource := kinds.resource_of(one)) is not None
+            and len(one.name) <= NAME_CHARS_MAX
+            and len(one.uid) <= NAME_CHARS_MAX
+        ]
+    )
 
 
 def made_for(workload: Workload) -> tuple[UserObject, ...]:

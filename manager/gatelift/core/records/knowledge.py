@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.api.user_objects import UserObject, made_for
+from gatelift.core.api.user_objects import Name, UserObject, made_for, names_of
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.shared.made_for import owners_of
+from gatelift_kinds.registry import Registry
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
@@ -31,6 +31,9 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.objects.versions import newer
 from gatelift_kube.values import resources
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, WORKLOAD, ObjectKey, ObjectRef
+
+Reading = tuple[Kind[Any] | None, Record]
+Names = tuple[Name, ...]
 
 Surrounding = (
     ClusterQueue
@@ -63,10 +66,13 @@ class Knowledge:
     `workload_by_uid`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`; `works` joins them and `owners`.
 
     `readings`: the kind of a Workload's owner (None: of none that travels), and the record, read once for each version.
+    `names`: by a Workload's UID whose it says it is, of what travels. `departed`: UIDs of Workloads that are gone, and
+    `departed_objects`: users' objects, by all that names them: a word about an object silences no Workload.
     """
 
+    kinds: Registry = field(default_factory=Registry)
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
-    readings: dict[ObjectKey, tuple[Kind[Any] | None, Record]] = field(default_factory=dict)
+    readings: dict[ObjectKey, Reading] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_place: dict[UserObject, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
@@ -82,7 +88,9 @@ class Knowledge:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
     pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
+    names: dict[str, Names] = field(default_factory=dict)
     departed: dict[str, None] = field(default_factory=dict)
+    departed_objects: dict[Name, None] = field(default_factory=dict)
 
     def at(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known to be there, of the resources that are written."""
@@ -132,30 +140,51 @@ class Knowledge:
         }
         return caches[type(seen)]
 
-    def put_workload(self, workload: Workload, kind: Kind[Any] | None, rec: Record, *, again: bool = False) -> bool:
+    def put_workload(self, workload: Workload, reading: Reading, names: Names = (), *, again: bool = False) -> bool:
         """Keep a Workload with its reading; False when what is known is as new or newer, also that it is gone.
 
-        `again`: also when it is known, of a try that came to no end.
+        `names`: whose it says it is. `again`: also when it is known, of a try that came to no end.
         """
-        key = key_of(workload.metadata)
+        rec = reading[1]
+        key = rec.ref.key
         if workload.metadata.uid in self.departed:
             return False
         known = self.workloads.get(key)
         if known is not None:
             if not (again or newer(workload.metadata, known.metadata)):
                 return False
+            if not again and self._stands_alike(known, workload, rec, names):
+                self.workloads[key] = workload
+                self.readings[key] = reading
+                return True
             self._unindex(key, known)
         self.workloads[key] = workload
-        self.readings[key] = (kind, rec)
+        self.readings[key] = reading
+        self._index(key, workload, names, placed=bool(rec.cluster))
+        return True
+
+    def _stands_alike(self, known: Workload, workload: Workload, rec: Record, names: Names) -> bool:
+        """Say whether all indexes have a version of a Workload as they have the one before it: as nearly always."""
+        meta, spec, before = known.metadata, known.spec, self.readings[rec.ref.key][1]
+        return (
+            meta.uid == rec.uid
+            and spec.queue_name == workload.spec.queue_name
+            and spec.priority_class_ref == workload.spec.priority_class_ref
+            and (not before.cluster) == (not rec.cluster)
+            and meta.owner_references == workload.metadata.owner_references
+            and self.names.get(rec.uid) == names
+        )
+
+    def _index(self, key: ObjectKey, workload: Workload, names: Names, *, placed: bool) -> None:
         self.workload_by_uid[workload.metadata.uid] = key
-        self.works.put_workload(key, _names(workload))
+        self.names[workload.metadata.uid] = names
+        self.works.put_workload(key, names, placed=placed)
         for place in made_for(workload):
             self.by_place.setdefault(place, set()).add(key)
         queue = ObjectKey(key.namespace, workload.spec.queue_name)
         self.by_queue.setdefault(queue, set()).add(key)
         if workload.spec.priority_class_ref is not None:
             self.by_class.setdefault(workload.spec.priority_class_ref.name, set()).add(key)
-        return True
 
     def drop_workload(self, key: ObjectKey) -> Workload | None:
         """Forget a Workload; remember for a while that it was here and went (see `saw_go`)."""
@@ -165,21 +194,32 @@ class Knowledge:
         self._unindex(key, known)
         self.has_gone(known.metadata.uid)
         self.readings.pop(key, None)
+        self.names.pop(known.metadata.uid, None)
         del self.workloads[key]  # last: until then it can be dropped again
         return known
 
     def has_gone(self, uid: str) -> None:
-        """Remember that no Workload or user's object of this UID is there: it was seen to go, or read and not found.
-
-        Of a user's object it may also say that it is none of ours any more.
-        """
+        """Remember that no Workload of this UID is there: it was seen to go."""
         self.departed[uid] = None
         if len(self.departed) > DEPARTED_MAX:
             del self.departed[next(iter(self.departed))]
 
+    def object_has_gone(self, name: Name) -> None:
+        """Remember that no such object of a user is there: it was seen to go, or read and not found.
+
+        It may also say that it is none of ours any more.
+        """
+        self.departed_objects[name] = None
+        if len(self.departed_objects) > DEPARTED_MAX:
+            del self.departed_objects[next(iter(self.departed_objects))]
+
     def saw_go(self, uid: str) -> bool:
-        """Say whether a Workload, or a user's object, of this UID is gone: its absence is a fact, not a lag."""
+        """Say whether a Workload of this UID is gone: its absence is a fact, not a lag."""
         return uid in self.departed
+
+    def saw_object_go(self, name: Name) -> bool:
+        """Say whether such an object of a user is gone: its absence is a fact, not a lag."""
+        return name in self.departed_objects
 
     def workload_of(self, uid: str) -> Workload | None:
         """Return the Workload of a UID."""
@@ -188,7 +228,7 @@ class Knowledge:
 
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)
-        self.works.drop_workload(key, _names(known))
+        self.works.drop_workload(key, self.names.get(known.metadata.uid, ()))
         for place in made_for(known):
             _discard(self.by_place, place, key)
         _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
@@ -214,12 +254,17 @@ class Knowledge:
 
     def work_of(self, workload: Workload) -> Work:
         """Return the work of a Workload: it has no objects where those are gone, or where it was made for none."""
-        return self.works.of_owners(owners_of(workload))
+        return self.works.of_names(self.names_of(workload))
 
-    def workloads_of(self, uid: str) -> list[ObjectKey]:
-        """Return, in order, where the Workloads of the work of a user's object are."""
-        work = self.works.of_object(uid)
-        return sorted(work.workloads) if work is not None else []
+    def names_of(self, workload: Workload) -> Names:
+        """Return whose a Workload says it is: as it was taken in, or as it says itself where it never could be."""
+        names = self.names.get(workload.metadata.uid)
+        return names if names is not None else names_of(self.kinds, workload)
+
+    def workloads_of(self, name: Name) -> list[ObjectKey]:
+        """Return, in order, where the Workloads are that name the work of a user's object."""
+        work = self.works.of_object(name)
+        return work.in_order() if work is not None else []
 
     def cohorts_above(self, cohort: str) -> Iterator[str]:
         """Yield the name of a cohort and of those above it; each once, even in a cycle."""
@@ -237,13 +282,8 @@ class Knowledge:
 
 
 DEPARTED_MAX = 20_000
-"""UIDs of gone Workloads and users' objects that are remembered: 2 MB at most. One that is forgotten costs one list
-when it is reported, or one read before its Workload ends."""
-
-
-def _names(workload: Workload) -> list[str]:
-    """Return the names of works that a Workload carries."""
-    return [each.uid for each in owners_of(workload)]
+"""Gone Workloads, and gone objects of users, that are remembered: 2 MB of UIDs, 20 MB of names as long as they may be.
+One that is forgotten costs one list when it is reported, or one read before its Workload ends."""
 
 
 def _cached_as(seen: Surrounding) -> ObjectKey | str:

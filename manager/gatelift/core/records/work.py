@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.user_objects import Name
 from gatelift_kinds.kind import Kind
 from gatelift_kube.deciding.writes import KubeObject
-from gatelift_kube.objects.meta import OwnerReference
-from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
 
 class SeveralObjectsError(Exception):
@@ -28,8 +28,9 @@ class SeveralObjectsError(Exception):
 class Owner:
     """A user's object; `raw` is its JSON as served.
 
-    `ref`: where it lives. `look`: its key on the agenda. `work`: of which work it is. `workload`: where the Workload of
-    that belongs. `managed`: False once somebody has taken it out of its queue, and for what never was in one.
+    `ref`: where it lives. `name`: all that names it. `look`: its key on the agenda. `work`: of which work it is.
+    `workload`: where the Workload of that belongs. `managed`: False once somebody has taken it out of its queue, and
+    for what never was in one.
     """
 
     kind: Kind[Any]
@@ -37,7 +38,8 @@ class Owner:
     raw: bytes
     ref: ObjectRef = field(init=False)
     look: Key = field(init=False)
-    work: str = field(init=False)
+    name: Name = field(init=False)
+    work: Name = field(init=False)
     workload: ObjectKey = field(init=False)
     managed: bool = field(init=False)
 
@@ -46,8 +48,10 @@ class Owner:
         meta = self.object.metadata
         self.ref = ObjectRef(self.kind.resource, ObjectKey(meta.namespace, meta.name))
         self.look = Key(Look.OWNER, self.ref.key, self.ref.resource)
-        self.work = self.kind.work_of(self.object)
-        self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
+        self.name = (self.kind.resource, meta.namespace, meta.name, meta.uid)
+        self.workload = ObjectKey(meta.namespace, self.kind.workload_name(self.object))
+        work = self.kind.work_of(self.object)
+        self.work = self.name if work == meta.uid else (self.kind.resource, meta.namespace, self.workload.name, work)
         self.managed = self.kind.managed(self.object)
 
 
@@ -68,15 +72,17 @@ class Work:
     """The objects and the Workloads of one work. Only this module writes it.
 
     Each method may be called again, after a try that raised, and changes nothing then. `objects`: the users' objects
-    that are known of it, the oldest first. `_named`: by which Workloads. `part_of`: of an object of a larger work, that
-    one; `_through`: in that, by which objects a Workload names it.
+    that are known of it, the oldest first. `_named`: by which Workloads. `placed`: which of them have a winner in their
+    record. `part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names
+    it.
     """
 
-    id: str
+    id: Name
     objects: list[Owner] = field(default_factory=list)
+    placed: dict[ObjectKey, None] = field(default_factory=dict)
     _named: list[ObjectKey] = field(default_factory=list)
     part_of: Work | None = None
-    _through: dict[ObjectKey, set[str]] | None = None
+    _through: dict[ObjectKey, set[Name]] | None = None
 
     @property
     def only_object(self) -> Owner | None:
@@ -84,13 +90,17 @@ class Work:
         if not self.objects:
             return None
         if self.objects[0] is not self.objects[-1]:
-            raise SeveralObjectsError(f"work {self.id} has {len(self.objects)} objects")
+            raise SeveralObjectsError(f"work {self.id[-1]} has {len(self.objects)} objects")
         return self.objects[0]
 
     @property
     def workloads(self) -> Collection[ObjectKey]:
-        """The Workloads that name it, or an object of it: as nearly always one at most."""
+        """The Workloads that name it, or an object of it: as nearly always one at most. `of_names`: whose each is."""
         return self._through.keys() | set(self._named) if self._through else self._named
+
+    def in_order(self) -> list[ObjectKey]:
+        """Return them in order, which they are kept in where nobody names an object of a larger work."""
+        return sorted(self.workloads) if self._through else list(self._named)
 
     @property
     def whole(self) -> Work:
@@ -125,7 +135,7 @@ class Work:
         """Become a part of a larger work: the Workloads that name this object are that one's."""
         self.part_of = whole
         for key in self._named:
-            whole.named_through(self.id, key)
+            whole.named_through(self.id, key, placed=key in self.placed)
 
     def leave(self) -> None:
         """Be a part of no larger work any more."""
@@ -133,99 +143,112 @@ class Work:
             self.whole.not_named_through(self.id, key)
         self.part_of = None
 
-    def named_by(self, key: ObjectKey) -> None:
+    def named_by(self, key: ObjectKey, *, placed: bool) -> None:
         """Take that a Workload names this work, or the object that it is of."""
         at, is_there = _find(self._named, key)
         if not is_there:
             self._named.insert(at, key)
+        if placed:
+            self.placed[key] = None
         if self.part_of is not None:
-            self.part_of.named_through(self.id, key)
+            self.part_of.named_through(self.id, key, placed=placed)
 
     def not_named_by(self, key: ObjectKey) -> None:
         """Take that a Workload does not name it (any more), or is gone."""
         at, is_there = _find(self._named, key)
         if is_there:
             del self._named[at]
+        self.placed.pop(key, None)
         if self.part_of is not None:
             self.part_of.not_named_through(self.id, key)
 
-    def named_through(self, part: str, key: ObjectKey) -> None:
+    def named_through(self, part: Name, key: ObjectKey, *, placed: bool) -> None:
         """Take that a Workload names an object of this work."""
+        if placed:
+            self.placed[key] = None
         if self._through is None:
             self._through = {}
         self._through.setdefault(key, set()).add(part)
 
-    def not_named_through(self, part: str, key: ObjectKey) -> None:
+    def not_named_through(self, part: Name, key: ObjectKey) -> None:
         """Take that a Workload does not name an object of this work (any more)."""
         parts = self._through.get(key) if self._through is not None else None
         if self._through is not None and parts is not None:
             parts.discard(part)
             if not parts:
                 del self._through[key]
+                self.placed.pop(key, None)
 
 
-NOBODYS = Work("")
+NOBODYS = Work((Resource("", "", "", ""), "", "", ""))
 """Of a Workload that names no object, and of one whose objects are of no kind that travels: nothing is put into it."""
 
 
 @dataclass(slots=True)
 class Works:
-    """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has."""
+    """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has.
 
-    _by_id: dict[str, Work] = field(default_factory=dict)
+    `_parts`: the objects that are of a larger work.
+    """
 
-    def of_object(self, uid: str) -> Work | None:
+    _by_id: dict[Name, Work] = field(default_factory=dict)
+    _parts: set[Name] = field(default_factory=set)
+
+    def of_object(self, name: Name) -> Work | None:
         """Return the work of a user's object, also where only Workloads say that there is one."""
-        found = self._by_id.get(uid)
+        found = self._by_id.get(name)
         return found.whole if found is not None else None
 
-    def of_owners(self, owners: Iterable[OwnerReference]) -> Work:
-        """Return the work of a Workload which names these: the first that has objects, else the first."""
-        first = NOBODYS
-        for owner in owners:
-            found = self._by_id.get(owner.uid)
-            if found is None:
-                continue
-            if found.part_of is not None:
-                found = found.part_of
-            if found.objects:
-                return found
-            if first is NOBODYS:
-                first = found
-        return first
+    def of_names(self, names: Sequence[Name]) -> Work:
+        """Return the one work of a Workload which carries these names: of the object that it names first.
 
-    def knows(self, uid: str) -> bool:
+        Once that is gone: of the first larger work that has one of the others. Never of a second object by itself.
+        """
+        if not names:
+            return NOBODYS
+        first = self.of_object(names[0])
+        if not self._parts or len(names) == 1 or (first is not None and first.objects):
+            return first or NOBODYS
+        for name in names:
+            found = self._by_id.get(name)
+            if found is not None and found.whole is not found and found.whole.objects:
+                return found.whole
+        return first or NOBODYS
+
+    def knows(self, name: Name) -> bool:
         """Say whether a user's object is known."""
-        found = self._by_id.get(uid)
+        found = self._by_id.get(name)
         return found is not None and bool(found.whole is not found or found.objects)
 
     def put_object(self, owner: Owner, before: Owner | None) -> None:
         """Take in a user's object, or another version of it; `before`: what was known in its place."""
         if before is not None and (before.work, _place(before)) != (owner.work, _place(owner)):
             self.drop_object(before)
-        uid, whole = owner.object.metadata.uid, self._at(owner.work)
+        whole = self._at(owner.work)
         whole.gain(owner)
-        if owner.work != uid:
-            self._at(uid).join(whole)
+        if owner.work is not owner.name:
+            self._parts.add(owner.name)
+            self._at(owner.name).join(whole)
 
     def drop_object(self, owner: Owner) -> None:
         """Let go of a user's object."""
-        uid, whole = owner.object.metadata.uid, self._by_id.get(owner.work)
+        whole = self._by_id.get(owner.work)
         if whole is not None:
             whole.lose(owner)
-        part = self._by_id.get(uid)
-        if part is not None and owner.work != uid:
+        part = self._by_id.get(owner.name)
+        if part is not None and owner.work is not owner.name:
             part.leave()
+            self._parts.discard(owner.name)
             self._tidy(part)
         if whole is not None:
             self._tidy(whole)
 
-    def put_workload(self, key: ObjectKey, names: Iterable[str]) -> None:
-        """Take in a Workload that carries these names: UIDs of objects, or ids of works."""
+    def put_workload(self, key: ObjectKey, names: Iterable[Name], *, placed: bool = False) -> None:
+        """Take in a Workload that carries these names: of objects, or of works. `placed`: its record has a winner."""
         for name in names:
-            self._at(name).named_by(key)
+            self._at(name).named_by(key, placed=placed)
 
-    def drop_workload(self, key: ObjectKey, names: Iterable[str]) -> None:
+    def drop_workload(self, key: ObjectKey, names: Iterable[Name]) -> None:
         """Let go of a Workload that was put with these names."""
         for name in names:
             work = self._by_id.get(name)
@@ -233,7 +256,7 @@ class Works:
                 work.not_named_by(key)
                 self._tidy(work)
 
-    def _at(self, work: str) -> Work:
+    def _at(self, work: Name) -> Work:
         found = self._by_id.get(work)
         if found is None:
             found = self._by_id[work] = Work(work)

@@ -234,7 +234,7 @@ def _workloads_of(core: Core, ref: ObjectRef) -> set[ObjectKey]:
     owner = core.knowledge.owners.get(ref)
     if owner is None:
         return set()
-    return {owner.workload, *core.knowledge.workloads_of(owner.object.metadata.uid)}
+    return {owner.workload, *core.knowledge.workloads_of(owner.name)}
 
 
 def answer_failed(core: Core, about: str, error: Exception, now: float) -> None:

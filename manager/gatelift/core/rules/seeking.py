@@ -1,17 +1,18 @@
 """Users' objects that no cache has: what is missing there is read before it counts as gone, and its run is stopped.
 
-One read at a time for each object, and none for one that was seen to go. Neighbours: `reconcile` asks, `intake` tells
-what is there.
+One read at a time for each object and for each Workload, and none for one that was seen to go. Neighbours: `reconcile`
+asks, `intake` tells what is there, `state.asked_owners` knows how far it came.
 """
 
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.api.user_objects import Name
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import api_requests, forgetting
+from gatelift.core.state.asked_owners import Inquiry
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
@@ -21,30 +22,42 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
 
     Its absence proves nothing while nobody saw it go, since a watch may stand still: it is read by a quorum read, one
     at a time for each object, and the answer looks at the Workload again. Also of a Workload that is being deleted: the
-    finalizer of a pod that lost its marks would stay for ever (HD-216).
+    finalizer of a pod that lost its marks would stay for ever (HD-216). What it names besides and is known is not its
+    own: it would have that one's work.
     """
-    for reference in owners_of(workload):
-        resource = core.kinds.resource_of(reference)
-        if resource is None or core.knowledge.saw_go(reference.uid):
-            continue
-        look = Key(Look.WORKLOAD, key_of(workload.metadata))
-        ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
-        core.sought.wait(ref, look)
-        if not api_requests.blocked(core, ref, look, now, uid=reference.uid):
-            api_requests.read(core, ref, Purpose.READ_BEFORE_END, reference.uid)
-        return False
-    return True
+    knowledge, uid = core.knowledge, workload.metadata.uid
+    inquiry = core.asked_owners.begin(uid, knowledge.names_of(workload))
+    name = inquiry.next_name(lambda each: knowledge.saw_object_go(each) or knowledge.works.knows(each))
+    if name is not None:
+        _ask(core, inquiry, name, Key(Look.WORKLOAD, key_of(workload.metadata)), now)
+    return name is None
+
+
+def _ask(core: Core, inquiry: Inquiry, name: Name, look: Key, now: float) -> None:
+    """Have an object read, or wait for the answer of who has asked."""
+    resource, namespace, called, uid = name
+    ref = ObjectRef(resource, ObjectKey(namespace, called))
+    if not inquiry.is_reading():
+        _leave(core, inquiry.waits, look)
+        inquiry.wait_no_more()
+        if inquiry.pauses(now):
+            core.agenda.wake(look, inquiry.not_before)
+            return
+        inquiry.ask(ref, now)
+    core.sought.wait(ref, look)
+    if not api_requests.blocked(core, ref, look, now, uid=uid):
+        api_requests.read(core, ref, Purpose.READ_BEFORE_END, uid)
+
+
+def _leave(core: Core, ref: ObjectRef | None, look: Key) -> None:
+    if ref is not None and core.sought.leave(ref, look):
+        forgetting.forget_trouble(core, ref)
 
 
 def is_sought(core: Core, workload: Workload) -> bool:
     """Say whether the answer to a read of its user's object will look at a Workload."""
-    look = Key(Look.WORKLOAD, key_of(workload.metadata))
-    resources = ((each, core.kinds.resource_of(each)) for each in owners_of(workload))
-    return any(
-        look in core.sought.of(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)))
-        for each, resource in resources
-        if resource is not None
-    )
+    ref = core.asked_owners.waits(workload.metadata.uid)
+    return ref is not None and Key(Look.WORKLOAD, key_of(workload.metadata)) in core.sought.of(ref)
 
 
 def found_out(core: Core, ref: ObjectRef) -> None:
@@ -56,9 +69,6 @@ def found_out(core: Core, ref: ObjectRef) -> None:
 
 def no_more(core: Core, workload: Workload) -> None:
     """Look for no object of a Workload that is gone."""
-    look = Key(Look.WORKLOAD, key_of(workload.metadata))
-    for reference in owners_of(workload):
-        resource = core.kinds.resource_of(reference)
-        ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
-        if ref is not None and core.sought.leave(ref, look):
-            forgetting.forget_trouble(core, ref)
+    uid = workload.metadata.uid
+    _leave(core, core.asked_owners.waits(uid), Key(Look.WORKLOAD, key_of(workload.metadata)))
+    core.asked_owners.forget(uid)

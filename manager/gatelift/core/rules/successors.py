@@ -15,12 +15,13 @@ queue leads).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from gatelift.core import texts
 from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.clusters.foreign_runs import ANY
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import successor_texts, targets
 from gatelift.core.state.core import Core
 from gatelift.core.state.predecessors import Memory
@@ -57,12 +58,11 @@ def follow(core: Core, known: Workload) -> None:
 
 def _holder(core: Core, known: Workload) -> Holder | None:
     for place in made_for(known):
-        for key in sorted(core.knowledge.by_place.get(place, ())):
-            other = core.knowledge.workloads[key]
-            attempt = core.attempts.get(other.metadata.uid)
-            if other is not known and attempt is not None and attempt.live:
-                return Holder(place, attempt.cluster, attempt.key)
-        for cluster, placed in core.predecessors.at(place):
+        beside = core.knowledge.by_place.get(place, ())
+        live = _first_live(core, known, beside) if len(beside) > 1 else None
+        if live is not None:
+            return Holder(place, live.cluster, live.key)
+        for cluster, placed in core.predecessors.at(place) if core.predecessors.by_place else ():
             if _holds(core, known, cluster, placed):
                 return Holder(place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
@@ -70,6 +70,18 @@ def _holder(core: Core, known: Workload) -> Holder | None:
             if named or (ANY in taken and _may_go(core, known, cluster)):
                 return Holder(place, cluster)
     return None
+
+
+def _first_live(core: Core, known: Workload, keys: Collection[ObjectKey]) -> Attempt | None:
+    """Return what is placed of other Workloads of a place, of the first by its name: there may be thousands of them."""
+    found: Attempt | None = None
+    for key in keys:
+        other = core.knowledge.workloads[key]
+        attempt = core.attempts.get(other.metadata.uid)
+        is_first = found is None or key < found.workload
+        if other is not known and attempt is not None and attempt.live and is_first:
+            found = attempt
+    return found
 
 
 def own_runs(core: Core, known: Workload) -> Iterator[tuple[str, PlacementKey]]:

@@ -23,6 +23,7 @@ from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
 from gatelift.core.records.work import Owner, Work
 from gatelift.core.state import forgetting
+from gatelift.core.state.asked_owners import AskedOwners
 from gatelift.core.state.caution import Caution
 from gatelift.core.state.cluster_changes import ClusterChanges
 from gatelift.core.state.cluster_waiters import ClusterWaiters
@@ -67,7 +68,7 @@ class Core:
     links: LinksPort
     ids: WriteIds
     ledger: AttemptLedger
-    knowledge: Knowledge = field(default_factory=Knowledge)
+    knowledge: Knowledge
     agenda: Agenda = field(default_factory=Agenda)
     inflight: InFlight = field(default_factory=InFlight)
     resting: Resting = field(default_factory=Resting)
@@ -92,6 +93,7 @@ class Core:
     creations: Creations = field(default_factory=Creations)
     sought: Waiters[ObjectRef, Key] = field(default_factory=Waiters)
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
+    asked_owners: AskedOwners = field(default_factory=AskedOwners)
     now: float = 0.0
     shown_queues: ShownQueues = field(default_factory=ShownQueues)
     term: int = 0

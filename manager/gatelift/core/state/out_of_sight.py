@@ -68,7 +68,7 @@ def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:
     uid = left.get(ref)
     if uid is None:
         return
-    if core.knowledge.saw_go(uid):
+    if core.knowledge.saw_object_go((ref.resource, ref.key.namespace, ref.key.name, uid)):
         del left[ref]
         forgetting.forget_trouble(core, ref)
     elif not api_requests.blocked(core, ref, look, now, uid=uid):

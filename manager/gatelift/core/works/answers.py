@@ -103,7 +103,9 @@ def _was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> N
     ref, found = asked.ref, answer.object
     known = core.known(ref)
     core.inflight.was_read(ref, found.metadata.resource_version if found is not None else "", now)
-    if found is not None and found.metadata.uid == asked.gone and not core.knowledge.saw_go(asked.gone):
+    name = (ref.resource, ref.key.namespace, ref.key.name, asked.uid)
+    seen_to_go = core.knowledge.saw_go(asked.gone) or core.knowledge.saw_object_go((*name[:3], asked.gone))
+    if found is not None and found.metadata.uid == asked.gone and not seen_to_go:
         # A watch lost it since the question: neither is the younger word.
         api_requests.read(core, ref, asked.purpose, asked.uid)
         return
@@ -113,8 +115,8 @@ def _was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> N
             taking.answered(core, ObjectSeen(ref.resource, found, answer.raw), now)
     elif known is not None and known.metadata.uid == asked.uid and not isinstance(known, WorkerCluster):
         intake.gone(core, ref.resource, known)  # that a WorkerCluster is gone the watch tells, the links as well
-    if ref.resource in core.kinds.travelling and asked.uid and not core.knowledge.works.knows(asked.uid):
-        core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
+    if ref.resource in core.kinds.travelling and asked.uid and not core.knowledge.works.knows(name):
+        core.knowledge.object_has_gone(name)  # it is not there, or nothing of ours any more
 
 
 def _not_read(core: Core, outstanding: Outstanding, error: Exception, now: float) -> None:

@@ -1,56 +1,66 @@
 """Which Workload of a work is its current one, which is to take its place, and which are too many. Pure.
 
-One work is admitted and placed once, or it would run twice. Neighbours: `owners` deletes what is too many, `leaving`
-stops it first; whose a Workload is says `records.work`.
+One work is admitted and placed once, or it would run twice. All is found by look-ups: a tenant can make thousands of
+Workloads that name one object. Neighbours: `owners` looks after the current one, `leaving` stops and deletes what
+is too many, each in a pass of its own; whose a Workload is says `records.work`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from gatelift.core.records.work import Work
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import ObjectKey
 
 
-class Chosen(NamedTuple):
-    """What the Workloads of a work are to it; `target`: which is to take the place of the current one."""
+def current_of(core: Core, work: Work) -> Workload | None:
+    """Return the Workload of the name that the objects of a work give it, else one that is placed.
 
-    current: Workload | None = None
-    target: Workload | None = None
-    surplus: tuple[Workload, ...] = ()
+    One that is neither named so nor placed never is: the one of that name is made.
+    """
+    if not work.objects:
+        return None
+    named = core.knowledge.workloads.get(work.objects[0].workload)
+    if named is not None and core.knowledge.work_of(named) is work:
+        return named
+    for key in sorted(work.placed) if work.placed else ():
+        known = core.knowledge.workloads[key]
+        if _is_placed(core, known) and core.knowledge.work_of(known) is work:
+            return known
+    return None
 
 
-NONE = Chosen()
-
-
-def chosen(core: Core, work: Work) -> Chosen:
-    """Choose among the Workloads of a work: at most one is its current one, at most one its target."""
-    keys, known = work.workloads, core.knowledge.workloads
-    if len(keys) <= 1:  # as nearly always
-        for key in keys:
-            return Chosen(known[key])
-        return NONE
-    current = known[_current(core, work)]
-    others = [known[key] for key in sorted(keys) if known[key] is not current]
-    kind = work.objects[0].kind if work.objects else None
-    targets = [each for each in others if kind is not None and kind.replaces(each, current)]
-    target = max(targets, key=lambda each: each.metadata.creation_timestamp or "", default=None)
-    return Chosen(current, target, tuple(each for each in others if each is not target))
+def target_of(core: Core, work: Work) -> Workload | None:
+    """Return which is to take the place of the current one: the newest of those that do, as the kind says."""
+    current = current_of(core, work)
+    if current is None:
+        return None
+    others = (core.knowledge.workloads[key] for key in work.in_order())
+    targets = [each for each in others if _replaces(core, work, each, current)]
+    return max(targets, key=lambda each: each.metadata.creation_timestamp or "", default=None)
 
 
 def is_surplus(core: Core, work: Work, known: Workload) -> bool:
     """Say whether a Workload of a work is one too many."""
-    return len(work.workloads) > 1 and any(each is known for each in chosen(core, work).surplus)
+    current = current_of(core, work)
+    if current is known or not work.objects:
+        return False
+    if current is None or not _replaces(core, work, known, current):
+        return True
+    return target_of(core, work) is not known
 
 
-def _current(core: Core, work: Work) -> ObjectKey:
-    """Return the Workload of the name that its objects give it, else one that is placed, else any."""
-    named = work.objects[0].workload if work.objects else None
-    return min(work.workloads, key=lambda each: (each != named, not _is_placed(core, each), str(each)))
+def placed_surplus(core: Core, work: Work) -> list[Workload]:
+    """Return which of those that are placed are too many, and are not being deleted yet."""
+    placed = (core.knowledge.workloads[key] for key in work.placed)
+    standing = (each for each in placed if each.metadata.deletion_timestamp is None)
+    return [each for each in standing if core.knowledge.work_of(each) is work and is_surplus(core, work, each)]
 
 
-def _is_placed(core: Core, key: ObjectKey) -> bool:
-    attempt = core.attempts.get(core.knowledge.workloads[key].metadata.uid)
+def _replaces(core: Core, work: Work, known: Workload, current: Workload) -> bool:
+    is_other = known is not current and core.knowledge.work_of(known) is work
+    return is_other and work.objects[0].kind.replaces(known, current)
+
+
+def _is_placed(core: Core, known: Workload) -> bool:
+    attempt = core.attempts.get(known.metadata.uid)
     return attempt is not None and attempt.live

@@ -22,7 +22,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import owners
+from gatelift.core.works import choosing, owners
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.kueue import Workload
@@ -129,6 +129,13 @@ def _catch_up(case: Case) -> None:
     core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
 
 
+def _has_no_turn(case: Case) -> bool:
+    """Say whether a Workload that waits is of an object that is not known, or is one too many: it never gets quota."""
+    if case.kind is None or case.attempt.state is not AttemptState.PENDING:
+        return False
+    return not case.work.objects or choosing.is_surplus(case.core, case.work, case.known)
+
+
 def settle_queueing(case: Case) -> None:
     """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
     core, known, attempt = case.core, case.known, case.attempt
@@ -138,7 +145,7 @@ def settle_queueing(case: Case) -> None:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent
     waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
-    waits = waits or kept_out.why(core, known) is not None
+    waits = waits or _has_no_turn(case) or kept_out.why(core, known) is not None
     is_pending = attempt.state is AttemptState.PENDING
     if waits or (is_pending and (owners.changing(core, known) or credit.keeps_out(case))):
         core.ledger.block(attempt.uid)

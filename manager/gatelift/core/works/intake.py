@@ -6,7 +6,7 @@ No decision is taken here. Neighbours: `taking` calls.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.user_objects import made_for
+from gatelift.core.api.user_objects import made_for, names_of
 from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, waking
 from gatelift.core.records import record
@@ -208,13 +208,14 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
     obj = kept_owner.believed(core, obj, known)
-    kind = owners.kind_of(core, obj)
+    names = names_of(core.kinds, obj)
+    kind = owners.kind_of(core, names)
     rec = record.read(obj, travels=kind is not None)
     believed = kept_record.believed(core, obj, rec)
     if believed is not obj:
         obj, rec = believed, record.read(believed, travels=kind is not None)
     again = again and known is not None and not is_older(obj.metadata, known.metadata)
-    if not core.knowledge.put_workload(obj, kind, rec, again=again):
+    if not core.knowledge.put_workload(obj, (kind, rec), names, again=again):
         return
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
@@ -236,6 +237,8 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
         core.caution.can_read(uid)
         return
     work = core.knowledge.work_of(known)
+    attempt = core.attempts.get(uid)
+    was_placed = attempt is None or bool(attempt.cluster)
     _still_placed(core, key, known)
     core.ledger.engine.workload_removed(uid)
     forgetting.drop_attempt(core, uid)
@@ -245,7 +248,8 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.caution.terms.is_believed(uid)
     core.inflight.forget(ref_of(known))
     seeking.no_more(core, known)
-    predecessors.wake(core, made_for(known))
+    if was_placed:  # nobody waits for what never was: thousands may name one object
+        predecessors.wake(core, made_for(known))
     core.resting.forget(ref_of(known))
     core.knowledge.drop_workload(key)
     core.mark_work(work)
@@ -292,15 +296,15 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
-    if owner.managed or core.knowledge.workloads_of(obj.metadata.uid):
+    if owner.managed or core.knowledge.workloads_of(owner.name):
         core.mark_owner(owner)
-        _mark_owned(core, obj.metadata.uid)
+        _mark_owned(core, owner)
 
 
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = True) -> None:
     priorities.owner_gone(core, ref)
     if proved:
-        core.knowledge.has_gone(obj.metadata.uid)
+        core.knowledge.object_has_gone((ref.resource, ref.key.namespace, ref.key.name, obj.metadata.uid))
     known = core.knowledge.owners.get(ref)
     if known is None or known.object.metadata.uid != obj.metadata.uid:
         known = _half_gone(core, ref, obj)
@@ -308,7 +312,7 @@ def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = T
         return
     if not proved:
         out_of_sight.remember(core, known)
-    _mark_owned(core, obj.metadata.uid)
+    _mark_owned(core, known)
     core.knowledge.drop_owner(ref, obj.metadata.uid)
     core.mark_owners_waiting_for(known.workload)
 
@@ -322,11 +326,6 @@ def _half_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> Owner | None:
 def _is_again(core: Core, resource: Resource, obj: KubeObject) -> bool:
     """Say whether an object may be known by half: what it was before says nothing then."""
     return bool(core.untaken) and core.untaken.keeps(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid)
-
-
-def _mark_owned(core: Core, uid: str) -> None:
-    for key in core.knowledge.workloads_of(uid):
-        core.mark_workload(key)
 
 
 def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
@@ -387,3 +386,8 @@ def _mark_queue(core: Core, local: ObjectKey) -> None:
 def _all_checks(core: Core) -> None:
     for name in core.knowledge.checks:
         core.agenda.mark(Key(Look.CHECK, ObjectKey("", name)))
+
+
+def _mark_owned(core: Core, owner: Owner) -> None:
+    for key in core.knowledge.workloads_of(owner.name):
+        core.mark_workload(key)

@@ -41,6 +41,15 @@ def is_over(case: Case) -> bool:
     return choosing.is_surplus(case.core, case.work, known)
 
 
+def delete_surplus(case: Case) -> None:
+    """Delete a Workload that its work has beside the current one: it would run twice. Each in a pass of its own."""
+    core, known = case.core, case.known
+    if ends.is_deleted(known.metadata) or core.inflight.busy(case.rec.ref):
+        return
+    if choosing.is_surplus(core, case.work, known):
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
+
+
 def own_end(case: Case) -> bool:
     """Notice that the user's object shows its end: before it is placed anywhere, or on `local` by the kubelet.
 

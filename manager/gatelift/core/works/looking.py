@@ -47,5 +47,5 @@ def changed(core: Core, ref: ObjectRef, now: float) -> None:
     elif look is not None:
         core.contained.changed(Key(look, ref.key), now)
     owner = core.knowledge.owners.get(ref)
-    for key in core.knowledge.workloads_of(owner.object.metadata.uid) if owner is not None else ():
+    for key in core.knowledge.workloads_of(owner.name) if owner is not None else ():
         core.contained.changed(Key(Look.WORKLOAD, key), now)

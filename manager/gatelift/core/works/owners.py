@@ -14,6 +14,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.api.user_objects import Name
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import CHOOSING, NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -28,7 +29,6 @@ from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift.core.works import choosing
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
-from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep, Priority, UserChange
 from gatelift_kube.deciding.writes import PatchKind
@@ -39,17 +39,15 @@ from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
 
-def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
-    """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only).
+def kind_of(core: Core, names: tuple[Name, ...]) -> Kind[Any] | None:
+    """Return the kind of the owner of a Workload of these names, None where it has none that travels (admission only).
 
     While the object is not known, its resource tells it: the first kind of that.
     """
-    for reference in owners_of(workload):
-        resource = core.kinds.resource_of(reference)
-        if resource is not None:
-            objects = core.knowledge.work_of(workload).objects
-            return objects[0].kind if objects else core.kinds.any_of(resource)
-    return None
+    if not names:
+        return None
+    objects = core.knowledge.works.of_names(names).objects
+    return objects[0].kind if objects else core.kinds.any_of(names[0][0])
 
 
 def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
@@ -60,12 +58,12 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         return
     if api_requests.blocked(core, ref, owner.look, now):
         return
-    work = core.knowledge.works.of_object(owner.object.metadata.uid) or NOBODYS
-    chosen = choosing.chosen(core, work)
-    workload = chosen.current
+    work = core.knowledge.works.of_object(owner.name) or NOBODYS
+    workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     case = ObjectCase(core, owner, work, workload, attempt, now)
-    _delete_surplus(case, chosen.surplus)
+    for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
+        core.mark_workload(key_of(each.metadata))  # it was current until now: its own pass ends it
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(case)
     elif _put_mark_back(core, owner, now):
@@ -78,12 +76,6 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         _over(case, workload)
     else:
         _with_workload(case, workload)
-
-
-def _delete_surplus(case: ObjectCase, surplus: tuple[Workload, ...]) -> None:
-    """Delete the Workloads that a work has beside its own: it would run twice."""
-    for each in surplus:
-        _delete_workload(case.core, each, case.owner.look, case.now)
 
 
 def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
@@ -110,7 +102,10 @@ def _put_mark_back(core: Core, owner: Owner, now: float) -> bool:
 
 
 def _left(case: ObjectCase) -> None:
-    """See what was taken out of its queue to its end: nobody starts it before; then it is its user's."""
+    """See what was taken out of its queue to its end: nobody starts it before; then it is its user's.
+
+    What bears nothing of ours never was ours, whatever Workload names it, or has been given back.
+    """
     core, owner, workload, attempt, now = case.core, case.owner, case.workload, case.attempt, case.now
     if workload is None:
         _let_out_of_sight(core, owner, now)
@@ -118,7 +113,7 @@ def _left(case: ObjectCase) -> None:
     if attempt is None or attempt.state is not AttemptState.ENDED:
         if attempt is None or not (_runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now)):
             core.mark_workload(key_of(workload.metadata))
-    elif not _hold_back(core, owner, attempt.uid, now):
+    elif not (owner.kind.bears_marks(owner.object) and _hold_back(core, owner, attempt.uid, now)):
         _release(core, owner)
 
 

@@ -67,6 +67,7 @@ def _next_step(case: Case, *, goes: bool) -> None:
     core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     if goes or leaving.is_over(case):
         endings.deleted(case)
+        leaving.delete_surplus(case)
     elif rec.finished:
         endings.finished(case)
     elif attempt.state is AttemptState.ENDED:
