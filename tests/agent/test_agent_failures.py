@@ -48,6 +48,7 @@ def test_is_46_work_that_succeeded_tells_of_no_failure_that_it_got_over() -> Non
     stage.change(POD, "j-1", {"status": {"phase": "Succeeded"}}, "status")
     said = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
     status = {"succeeded": 2, "active": 0, "completionTime": "2026-01-01T00:00:09Z", "conditions": said}
+    status["startTime"] = "2026-01-01T00:00:00Z"
     stage.change(JOB, "j", {"status": status}, "status")
     stage.pass_seconds(5.0)
     assert finished(stage) == [None]

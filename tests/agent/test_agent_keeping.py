@@ -126,7 +126,8 @@ def failed_end(stage: Stage) -> float:
     for name in ("j-0", "j-1"):
         fail_pod(stage, name)
     said = [{"type": kind, "status": "True"} for kind in ("FailureTarget", "Failed")]
-    stage.change(JOB, "j", {"status": {"failed": 2, "active": 0, "conditions": said}}, "status")
+    status = {"failed": 2, "active": 0, "conditions": said, "startTime": "2026-01-01T00:00:00Z"}
+    stage.change(JOB, "j", {"status": status}, "status")
     return stage.now
 
 

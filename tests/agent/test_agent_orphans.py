@@ -141,6 +141,7 @@ def test_hd_84_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off
         {"type": each, "status": "True", "reason": "CompletionsReached"} for each in ("SuccessCriteriaMet", "Complete")
     ]
     done = {"conditions": met, "succeeded": 2, "active": 0, "completionTime": "2026-01-01T00:00:01Z"}
+    done["startTime"] = "2026-01-01T00:00:00Z"
     stage.change(JOB, "j", {"status": done}, "status")
     stage.pass_seconds(1.0)
     assert stage.peer.of(m.Finished) == []

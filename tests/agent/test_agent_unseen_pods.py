@@ -92,7 +92,8 @@ def test_a_list_that_fails_is_asked_for_again() -> None:
 def _fails(stage: Lagging, counted: int) -> None:
     """Let the Job's controller say Failed as in Kubernetes 1.30: when it deletes its pods, which it has counted."""
     failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
-    stage.change(JOB, "j", {"status": {"conditions": [failed], "failed": counted, "active": 0, "ready": 0}}, "status")
+    status = {"conditions": [failed], "failed": counted, "active": 0, "ready": 0, "startTime": "2026-01-01T00:00:00Z"}
+    stage.change(JOB, "j", {"status": status}, "status")
 
 
 def test_hd_81_a_job_that_failed_is_not_over_while_a_pod_runs_that_no_watch_has_shown() -> None:

@@ -11,7 +11,7 @@ from support.sim.history import History
 DONE: Doc = {"status": "True", "reason": "as", "message": "told", "lastTransitionTime": "2026-11-18T11:30:00Z"}
 COMPLETE = [{**DONE, "type": "SuccessCriteriaMet"}, {**DONE, "type": "Complete"}]
 FAILED = [{**DONE, "type": "FailureTarget"}, {**DONE, "type": "Failed"}]
-LEFT = {"active": 0, "ready": 0, "terminating": 0}
+LEFT: Doc = {"active": 0, "ready": 0, "terminating": 0, "startTime": "2026-11-18T11:00:00Z"}
 ENDS: tuple[object, ...] = (
     pytest.param(POD, {"phase": "Succeeded"}, id="pod"),
     pytest.param(POD, {"phase": "Failed", "reason": "Evicted"}, id="failed pod"),

@@ -198,6 +198,7 @@ class Cluster:
                 {
                     "succeeded": succeeded,
                     "active": 0,
+                    "startTime": "2026-01-01T00:00:00Z",
                     "completionTime": "2026-01-01T00:00:01Z",
                     "conditions": [
                         {"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"},
@@ -287,7 +288,8 @@ def fail_job(stage: Stage, name: str = "j") -> None:
         {"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": to_text(stage.now)}
         for kind in ("FailureTarget", "Failed")
     ]
-    stage.change(JOB, name, {"status": {"failed": 2, "active": 0, "conditions": said}}, "status")
+    status = {"failed": 2, "active": 0, "conditions": said, "startTime": "2026-01-01T00:00:00Z"}
+    stage.change(JOB, name, {"status": status}, "status")
 
 
 def failed_job(**settings: Any) -> Stage:
