@@ -27,6 +27,7 @@ from typing import Any
 
 from gatelift.core import machine as manager
 from gatelift_agent.core import machine as agent
+from gatelift_kube.process import collector
 from gatelift_kube.values.resources import WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 
@@ -72,6 +73,7 @@ class Meter:
 
 def install(machine: type[Any], meter: Meter) -> None:
     """Measure all instances of a machine from now on; this process does nothing else."""
+    collector.tune()  # as both daemons do: else it walks through the simulation's objects inside of the cores
     machine.handle = meter.metered(machine.handle, counted=True)
     machine.next_deadline = meter.metered(machine.next_deadline, counted=False)
 
