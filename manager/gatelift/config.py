@@ -164,7 +164,7 @@ def kind_and_group(framework: str) -> tuple[str, str]:
 class ClientConnection(Section):
     """Limits of the manager's own writes: on average per second, and at once after a pause."""
 
-    qps: Number = Field(default=300, gt=0, le=WRITES_MAX)
+    qps: Number = Field(default=300, ge=1, le=WRITES_MAX)
     burst: Whole = Field(default=500, ge=1, le=WRITES_MAX)
 
 

@@ -98,6 +98,7 @@ BAD: dict[str, tuple[object, str]] = {
     "unknown key": ({**GOOD, "polcy": {}}, "polcy: is no key of the configuration; remove it or mend its spelling"),
     "unknown key inside": ({**GOOD, "policy": {"hostPat": True}}, "policy.hostPat: is no key"),
     "bad name": ({**GOOD, "cluster": "No Good"}, "cluster: cluster name 'No Good': must be a DNS label"),
+    "name of the management cluster": ({**GOOD, "cluster": "local"}, "cluster: 'local' is the management cluster"),
     "no port": ({**GOOD, "manager": "manager"}, "manager: 'manager' is no address; write host:port"),
     "port too high": ({**GOOD, "enrol": "m:70000"}, "enrol: 'm:70000' is no address; write host:port"),
     "unknown kind": ({**GOOD, "kinds": ["Pod", "Cron"]}, "kinds: 'Cron' is not served; known are Pod, Job"),

@@ -8,6 +8,7 @@ import json
 import msgspec
 
 from gatelift.cli.explain import explanation_of
+from gatelift.cli.listing import maker_of
 from gatelift_kube.objects.kueue import Workload
 from support.manager.cli_stage import Stage, admitted, condition
 
@@ -26,6 +27,12 @@ def test_a_workload_that_waits_says_why_and_since_when(stage: Stage) -> None:
     assert facts["made for"] == "pod/big"
     assert facts["because"] == WHY
     assert "QuotaReserved=False (ExceedsMaxQuota)" in facts["history"]
+
+
+def test_of_many_objects_that_a_workload_names_the_first_are_told() -> None:
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": f"p{number}", "uid": f"u{number}"} for number in range(50)]
+    many = msgspec.convert({"metadata": {"name": "w", "ownerReferences": owners}}, Workload)
+    assert maker_of(many) == "pod/p0, pod/p1, pod/p2 and 47 more"
 
 
 def test_a_placed_workload_says_where_with_what_quota_and_by_which_checks(stage: Stage) -> None:

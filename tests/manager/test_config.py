@@ -50,6 +50,13 @@ BAD = {
     ),
     "another kind": ("kind: Pod", "kind: must be 'Configuration' (found 'Pod')"),
     "a list instead of a mapping": ("- a", "holds a list, a mapping of settings is needed"),
+    "an empty list instead of a mapping": ("[]", "holds a list, a mapping of settings is needed"),
+    "a word that means nothing": ("false", "holds a bool, a mapping of settings is needed"),
+    "an empty text": ("''", "holds a str, a mapping of settings is needed"),
+    "fewer writes than one a second": (
+        "clientConnection:\n  qps: 1.0e-300",
+        "clientConnection.qps: must be at least 1 (found 1e-300)",
+    ),
     "a tag of a whole number that is none (IS-7)": (
         "d: !!int '0b'",
         "a tag ('!!int', '!!float') that its value does not",

@@ -15,6 +15,7 @@ from pydantic_settings import SettingsConfigDict
 from gatelift_admission.values import amounts
 from gatelift_agent.core.values import settings as core
 from gatelift_kube.deciding.election import ElectionTimes
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.process.setting_types import Flag, NamespaceName, Number, ObjectName, Quantity, Whole, address
 from gatelift_kube.process.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
 from gatelift_kube.values.numbers import whole
@@ -167,9 +168,12 @@ class AgentConfiguration(EnvironmentSettings):
     @classmethod
     def _cluster_name(cls, value: str) -> str:
         try:
-            return identity.check_cluster_name(value)
+            name = identity.check_cluster_name(value)
         except identity.IdentityError as error:
             raise ValueError(str(error)) from error
+        if name == LOCAL_CLUSTER:
+            raise ValueError("'local' is the management cluster itself and needs no agent; choose another name")
+        return name
 
     @field_validator("manager", "enrol", "health", "metrics")
     @classmethod

@@ -113,7 +113,7 @@ def read(path: Path | None) -> dict[str, Any]:
 def parsed(text: str, where: str) -> dict[str, Any]:
     """Return the mapping in a file's text, empty for none; `where` names the file in a ConfigError."""
     try:
-        document = yaml.load(text, Loader=_OnceLoader) or {}  # noqa: S506  # a SafeLoader
+        document = yaml.load(text, Loader=_OnceLoader)  # noqa: S506  # a SafeLoader
     except _TwiceError as error:
         raise ConfigError(f"{where} line {error.line}: {error.key} is set twice; keep one of them") from error
     except yaml.composer.ComposerError as error:
@@ -129,6 +129,8 @@ def parsed(text: str, where: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: {text}") from error
     except RecursionError as error:
         raise ConfigError(f"{where}: is nested too deep for a configuration; mend the brackets there") from error
+    if document is None:
+        return {}
     if not isinstance(document, dict):
         raise ConfigError(f"{where}: holds a {type(document).__name__}, a mapping of settings is needed")
     return document

@@ -32,6 +32,9 @@ WATCH_SECONDS = 1.0
 
 app = typer.Typer(no_args_is_help=True, help="Show workloads, queues, who waits, clusters, placements.")
 
+MAKERS_MAX = 3
+"""Objects that are named of those for which a workload was made: a line of a table is for people."""
+
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")]
 NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace; all without it.")]
 WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Look again every second until stopped.")]
@@ -144,8 +147,13 @@ def placement_of(workload: Workload) -> record.Record:
 
 
 def maker_of(workload: Workload) -> str:
-    """Return for what a workload was made, as kubectl names it (`pod/hello`); "" where a person made it."""
-    return ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners_of(workload))
+    """Return for what a workload was made, as kubectl names it (`pod/hello`); "" where a person made it.
+
+    Of many the first are named: whoever may make Workloads writes thousands.
+    """
+    owners = owners_of(workload)
+    named = ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners[:MAKERS_MAX])
+    return f"{named} and {len(owners) - MAKERS_MAX} more" if len(owners) > MAKERS_MAX else named
 
 
 async def _workloads(client: Client, namespace: str, output: Output) -> None:
