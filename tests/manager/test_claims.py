@@ -88,13 +88,7 @@ def test_hd_272_what_is_listed_with_our_mark_holds_and_is_charged_whatever_setti
         keep_from(world, "b")
     placed = PlacementKey(uid, 1)
     world.agents["b"].placements[placed] = Held(state="Running", lifted=True, called="two")
-    inventory = world.agents["b"].inventory
-
-    def marked() -> tuple[Any, ...]:
-        mark = world.links.given("b", placed, NAMESPACE, "two")
-        return tuple(replace(entry, given=mark) for entry in inventory())
-
-    world.agents["b"].inventory = marked  # type: ignore[method-assign]
+    world.agents["b"].mark = world.links.given("b", placed, NAMESPACE, "two")
     world.cut("b")
     world.connect("b")
     assert reserved(world) == "2"
@@ -191,9 +185,7 @@ def test_hd_272_what_an_inventory_lists_and_nothing_explains_is_charged_with_our
     world, uid = a_full_world()
     placed = PlacementKey(uid, 1)
     world.agents["b"].placements[placed] = Held(state="Running", lifted=True, called="two")
-    inventory = world.agents["b"].inventory
-    given = world.links.given("b", placed, NAMESPACE, "two") if marked else ""
-    world.agents["b"].inventory = lambda: tuple(replace(one, given=given) for one in inventory())  # type: ignore[method-assign]
+    world.agents["b"].mark = world.links.given("b", placed, NAMESPACE, "two") if marked else ""
     world.cut("b")
     world.connect("b")
     assert reserved(world) == ("2" if marked else "1")
@@ -296,8 +288,7 @@ def test_hd_280_an_older_epoch_that_runs_is_remembered_for_the_next_leader() -> 
     world.fence("a")
     world.advance(20.0)
     agent._stop = lambda _key: None  # type: ignore[method-assign, assignment]
-    inventory, mark = agent.inventory, world.links.given("a", key, NAMESPACE, "one")
-    agent.inventory = lambda: tuple(replace(one, given=mark) for one in inventory())  # type: ignore[method-assign]
+    agent.mark = world.links.given("a", key, NAMESPACE, "one")
     world.connect("a")
     world.advance(3.0)
     assert len(world.links.predecessors["a"]) == 1

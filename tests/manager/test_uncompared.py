@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -29,13 +27,7 @@ def _is_listed(world: World, uid: str) -> PlacementKey:
     placed = PlacementKey(uid, 7)
     world.links.seal_key = KEY
     world.agents["b"].placements[placed] = Held(state="Running", lifted=True, called="two")
-    inventory = world.agents["b"].inventory
-
-    def marked() -> tuple[Any, ...]:
-        mark = world.links.given("b", placed, NAMESPACE, "two")
-        return tuple(replace(entry, given=mark) for entry in inventory())
-
-    world.agents["b"].inventory = marked  # type: ignore[method-assign]
+    world.agents["b"].mark = world.links.given("b", placed, NAMESPACE, "two")
     return placed
 
 

@@ -139,7 +139,8 @@ class Held:
 class ScriptedAgent:
     """A worker cluster that keeps the rules: R1 (starts only when confirmed in the session), R5, R7.
 
-    `bid` decides what it answers to an offer; `auto` False stops it after Applied until `lift` is called.
+    `bid` decides what it answers to an offer; `auto` False stops it after Applied until `lift` is called. `mark`: what
+    it lists with all that it has.
     """
 
     name: str
@@ -152,6 +153,7 @@ class ScriptedAgent:
     silent: bool = False
     session: int = 0
     applied: int = 0
+    mark: str = ""
     commits: list[PlacementKey] = field(default_factory=list)
 
     def receive(self, session: int, sequence: int, message: Message) -> None:
@@ -281,7 +283,9 @@ class ScriptedAgent:
 
     def inventory(self) -> tuple[InventoryEntry, ...]:
         return tuple(
-            InventoryEntry(key=key, namespace="team", name=held.name, state=held.state, lifted=held.lifted)
+            InventoryEntry(
+                key=key, namespace="team", name=held.name, state=held.state, lifted=held.lifted, given=self.mark
+            )
             for key, held in sorted(self.placements.items())
             if held.state != "Held"  # nothing of a hold exists, it expires by itself
         )
