@@ -45,6 +45,7 @@ ESCAPED_CHARS = len(r"\ud83d\ude00")
 """The most that one character takes in JSON."""
 UTF_8_BYTES = 4
 """The most that it takes as it is."""
+WORD_BYTES_MAX = ESCAPED_CHARS * WORD_CHARS_MAX + len('""')
 
 _ABSENT = msgspec.Raw()
 _Reader = Callable[[msgspec.Raw | bytes], Any]
@@ -109,12 +110,16 @@ def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
 def _word(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a word that is one: it names something, so it is shown whole or not at all."""
     size = len(value)
-    if size > ESCAPED_CHARS * WORD_CHARS_MAX + len('""'):
+    if size <= KNOWN_BYTES_MAX:
+        found = _known_word(bytes(value))
+    else:
+        found = _word_of(value) if size <= WORD_BYTES_MAX else None
+    if found is None:
         return None
-    found = _known_word(bytes(value)) if size <= KNOWN_BYTES_MAX else _word_of(value)
-    if found is None or len(found) > room.left:
+    left = room.left - len(found)
+    if left < 0:
         return None
-    room.left -= len(found)
+    room.left = left
     return found
 
 
