@@ -7,7 +7,8 @@ how many of the honest failed, what strangers did, CPU and highest memory of the
 
 - `silent_calls`: 160 calls at the enrolment port that send no body, made anew when they end
 - `wrong_tokens`: enrolments with a token that nobody expects, by 64 at once, as fast as they are answered
-- `endless_headers`: 40 connections to the enrolment port whose first block of headers never ends
+- `endless_headers`: 40 connections to the enrolment port, from another address, whose first block of headers never ends
+- `endless_headers_beside`: the same from the address of the honest one, who then waits behind them for his turn
 - `half_open`: 3,000 connections to the port of sessions that say nothing, or begin a handshake and go no further
 - `many_addresses`: 1,500 connections a second (`--rate`) to the enrolment port, each of an address of its own, that
   greet and go no further; the honest one renews by a key that is known, from an address that has done so before
@@ -55,6 +56,8 @@ from gatelift_kube.process.tasks import spawn
 from gatelift_wire.v1 import agent_pb2 as pb
 
 HOST = "127.0.0.1"
+ELSEWHERE = "127.0.0.2"
+"""Another address of the loopback: there, strangers do not share the one of the honest."""
 METHOD = f"/{SERVICE}/Enroll"
 SECONDS = 20.0
 PAUSE_SECONDS = 0.02
@@ -221,6 +224,7 @@ HONEST: dict[str, Honest] = {
     "silent_calls": enrols,
     "wrong_tokens": enrols,
     "endless_headers": enrols,
+    "endless_headers_beside": enrols,
     "half_open": greets,
     "many_addresses": renews,
     "many_greetings": greets,
@@ -295,11 +299,18 @@ class _Strangers:
         await self.again(WRONG_TOKENS, one)
 
     async def endless_headers(self) -> None:
+        await self.say_headers_without_end(ELSEWHERE)
+
+    async def endless_headers_beside(self) -> None:
+        await self.say_headers_without_end(HOST)
+
+    async def say_headers_without_end(self, address: str) -> None:
+        """Dial from an address, and go on with a block of headers as fast as it is taken."""
         port, tls = int((self._folder / "enrol").read_text()), raw_http2.client()
         begins = raw_http2.GREETING + raw_http2.frame(raw_http2.HEADERS, 0, 1, raw_http2.call(METHOD))
 
         async def one() -> None:
-            _, writer = await asyncio.open_connection(HOST, port, ssl=tls)
+            _, writer = await asyncio.open_connection(HOST, port, ssl=tls, local_addr=(address, 0))
             try:
                 writer.write(begins)
                 while not writer.is_closing():
