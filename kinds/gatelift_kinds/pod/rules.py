@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift_kinds.pod import fixed as pod_fixed
-from gatelift_kinds.pod.role_hash import role_hash
 from gatelift_kinds.shared import asked_for, fixed, markers, not_served, rules
 from gatelift_kinds.shared.patches import Operation, add_to_map
 from gatelift_kinds.shared.review import FieldError, HeldChange, Verdict, WebhookFacts
+from gatelift_kinds.shared.role_hash import role_hash
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label, required
 from gatelift_kube.values.numbers import whole
 
