@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gatelift_kinds.pod_group.declaration import SETS_MAX, Declaration
 from gatelift_kinds.pod_group.marks import total_count
-from gatelift_kinds.pod_group.members import Members, Subject
+from gatelift_kinds.pod_group.members import Agreement, GroupMembers
 from gatelift_kinds.pod_group.slots import surplus_of_all
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain
@@ -39,7 +39,7 @@ class PlannedSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GroupPlan:
     """The pod sets of a Workload, sorted by name, or as they were declared."""
 
     pod_sets: tuple[PlannedSet, ...]
@@ -61,12 +61,12 @@ class NotYet:
     surplus: tuple[str, ...] = ()
 
 
-def compose(members: Members, *, fast: bool = False) -> Plan | NotYet:
+def compose(members: GroupMembers, *, fast: bool = False) -> GroupPlan | NotYet:
     """Return what the Workload of a group without declared sets is made of. `fast`: from its first pod."""
     disagreement = disagreements(members)
     if disagreement:
         return NotYet(text=disagreement)
-    total = total_count(members.tally(Subject.COUNT).agreed)
+    total = total_count(members.tally(Agreement.COUNT).agreed)
     if total is None:
         return NotYet(text=_text("no pod of the group says how many it has: give each the same total count"))
     if fast and members.present:
@@ -78,7 +78,7 @@ def compose(members: Members, *, fast: bool = False) -> Plan | NotYet:
     return NotYet(surplus=beyond) if beyond else _by_role(members)
 
 
-def declared(members: Members, declaration: Declaration, driver: str, role: str) -> Plan | NotYet:
+def declared(members: GroupMembers, declaration: Declaration, driver: str, role: str) -> GroupPlan | NotYet:
     """Return what the Workload of a group with declared sets is made of.
 
     `driver`: UID of the pod that declares; `role`: which set it is of.
@@ -86,11 +86,11 @@ def declared(members: Members, declaration: Declaration, driver: str, role: str)
     disagreement = disagreements(members)
     if disagreement:
         return NotYet(text=disagreement)
-    said = members.tally(Subject.COUNT).agreed
+    said = members.tally(Agreement.COUNT).agreed
     if said and said != str(declaration.total):
         text = f"the pods say that the group has {said}, and the declared sets have {declaration.total} in all"
         return NotYet(text=_text(text))
-    return Plan(
+    return GroupPlan(
         pod_sets=tuple(
             PlannedSet(
                 name=each.name,
@@ -104,11 +104,11 @@ def declared(members: Members, declaration: Declaration, driver: str, role: str)
     )
 
 
-def disagreements(members: Members) -> str:
+def disagreements(members: GroupMembers) -> str:
     """Return in what members differ that all have to say the same, in one line; "" where they agree."""
     told = [
         f"the pods of the group differ in {subject if isinstance(subject, str) else subject.value}: {tally.said()}"
-        for subject in (*Subject, *members.labels)
+        for subject in (*Agreement, *members.labels)
         if len(tally := members.tally(subject)) > 1
     ]
     unlike = [
@@ -121,7 +121,7 @@ def disagreements(members: Members) -> str:
     return _text("; ".join(told)) if told else ""
 
 
-def differs(workload: Workload, plan: Plan) -> str:
+def differs(workload: Workload, plan: GroupPlan) -> str:
     """Return the first difference between the pod sets of a Workload and a plan; "" where it is of this plan.
 
     By names and counts; a finished Workload is asked by nobody. A prebuilt one that differs is out of sync.
@@ -136,21 +136,21 @@ def differs(workload: Workload, plan: Plan) -> str:
     return ""
 
 
-def _fast(members: Members, total: int) -> Plan:
+def _fast(members: GroupMembers, total: int) -> GroupPlan:
     """Return one pod set of all, named after the first pod: all are taken to be equal, and compared when they come."""
     uid = members.ranked.first()[0][-1]
     first = members.get(uid)
-    return Plan(pod_sets=(PlannedSet(name=first.role if first else "", count=total, like=uid),))
+    return GroupPlan(pod_sets=(PlannedSet(name=first.role if first else "", count=total, like=uid),))
 
 
-def _by_role(members: Members) -> Plan | NotYet:
+def _by_role(members: GroupMembers) -> GroupPlan | NotYet:
     """Return a pod set for each role."""
     if len(members.present_roles) > SETS_MAX:
         text = f"the group has {len(members.present_roles)} roles, which are pods of different shape, and a Workload"
         way_out = "make the pods alike in what they request and where they may run"
         return NotYet(text=_text(f"{text} has at most {SETS_MAX}: {way_out}"))
     roles = [(name, members.roles[name].present) for (name,) in members.present_roles]
-    return Plan(
+    return GroupPlan(
         pod_sets=tuple(PlannedSet(name=name, count=len(those), like=those.first()[0][-1]) for name, those in roles)
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds.pod_group.marks import MEMBERS_MAX, SHOWN_CHARS_MAX, Marks
+from gatelift_kinds.pod_group.marks import MEMBERS_MAX, SHOWN_CHARS_MAX, GroupMarks
 from gatelift_kinds.pod_group.yaml_text import UnreadableTextError, read
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.digests import digest
@@ -69,7 +69,7 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class ReadDeclaration:
     """What came of reading: a declaration, or what is wrong."""
 
     declaration: Declaration | None
@@ -77,27 +77,27 @@ class Declared:
 
 
 @lru_cache(maxsize=64)
-def declared(text: str) -> Declared:
+def declared(text: str) -> ReadDeclaration:
     """Return the declaration that a text stands for. Total: any text."""
     try:
         found = read(text)
     except UnreadableTextError as error:
-        return Declared(declaration=None, errors=(invalid(PATH, None, str(error)),))
+        return ReadDeclaration(declaration=None, errors=(invalid(PATH, None, str(error)),))
     if not isinstance(found, list) or not found:
         way_out = "must be a list of sets, each with name, count and template: write one set on each item '- name: ...'"
-        return Declared(declaration=None, errors=(invalid(PATH, None, way_out),))
+        return ReadDeclaration(declaration=None, errors=(invalid(PATH, None, way_out),))
     if len(found) > SETS_MAX:
         text = f"declares {len(found)} sets, a Workload has at most {SETS_MAX}: join those that ask for the same"
-        return Declared(declaration=None, errors=(invalid(PATH, None, text),))
+        return ReadDeclaration(declaration=None, errors=(invalid(PATH, None, text),))
     errors = [error for place, each in enumerate(found) for error in _of_set(f"{PATH}[{place}]", each)]
     errors = errors or list(_of_all(found))
     if errors:
-        return Declared(declaration=None, errors=tuple(errors))
+        return ReadDeclaration(declaration=None, errors=tuple(errors))
     sets = tuple(_set(each) for each in found)
-    return Declared(declaration=Declaration(sets=sets, digest=digest(msgspec.to_builtins(sets))))
+    return ReadDeclaration(declaration=Declaration(sets=sets, digest=digest(msgspec.to_builtins(sets))))
 
 
-def problems(marks: Marks, total: str | None) -> list[FieldError]:
+def problems(marks: GroupMarks, total: str | None) -> list[FieldError]:
     """Return what is wrong with the declaration of a pod, also beside its role and the `total` that it writes."""
     if not marks.sets:
         return []
@@ -117,7 +117,7 @@ def undeclared(role: str, sets: Declaration) -> str:
     return f"is declared by no set of {markers.POD_GROUP_SETS}: {way_out}"
 
 
-def _beside_role(marks: Marks, sets: Declaration) -> Iterator[FieldError]:
+def _beside_role(marks: GroupMarks, sets: Declaration) -> Iterator[FieldError]:
     path = label(markers.POD_GROUP_ROLE)
     text = undeclared(marks.role, sets) if marks.role else ""
     if text:
@@ -126,7 +126,7 @@ def _beside_role(marks: Marks, sets: Declaration) -> Iterator[FieldError]:
         yield required(path, "each declared set has a template, and none says which is this pod's: name its set")
 
 
-def _beside_total(marks: Marks, sets: Declaration, total: str | None) -> Iterator[FieldError]:
+def _beside_total(marks: GroupMarks, sets: Declaration, total: str | None) -> Iterator[FieldError]:
     if total is not None and marks.total is not None and marks.total != sets.total:
         text = f"must be the sum {sets.total} of the counts in {markers.POD_GROUP_SETS}: write that, or leave it out"
         yield invalid(annotation(markers.POD_GROUP_TOTAL_COUNT), plain(total, SHOWN_CHARS_MAX), text)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds.pod_group.composition import Plan, PlannedSet
+from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
@@ -50,7 +50,7 @@ def owner_of(pod: ObjectMeta) -> OwnerReference:
     return OwnerReference(api_version=POD.api_version, kind=POD.kind, name=pod.name, uid=pod.uid)
 
 
-def document(plan: Plan, about: GroupWorkload, owners: Sequence[ObjectMeta], raws: Mapping[str, bytes]) -> bytes:
+def document(plan: GroupPlan, about: GroupWorkload, owners: Sequence[ObjectMeta], raws: Mapping[str, bytes]) -> bytes:
     """Return the Workload to create as JSON.
 
     `owners`: the pods that are kept, the oldest first; what Kueue copies of annotations is the oldest's. `raws`: pods

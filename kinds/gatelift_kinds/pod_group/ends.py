@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gatelift_kinds.pod_group.composition import Plan, PlannedSet
-from gatelift_kinds.pod_group.member import State
-from gatelift_kinds.pod_group.members import RUNNING, Members
+from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
+from gatelift_kinds.pod_group.member import MemberState
+from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
 from gatelift_kinds.pod_group.slots import places
 from gatelift_kinds.shared.values import ObjectEnd
 from gatelift_kube.objects.conditions import FALSE, TRUE
@@ -42,7 +42,7 @@ class GroupEnd:
     outcome: ObjectEnd | None = None
 
 
-def end(members: Members, total: int, *, serving: bool = False, workload_deleted: bool = False) -> GroupEnd | None:
+def end(members: GroupMembers, total: int, *, serving: bool = False, workload_deleted: bool = False) -> GroupEnd | None:
     """Return how a group of `total` pods is over, None while it is not.
 
     `serving`: it never comes to an end of its own. `workload_deleted`: by a person.
@@ -54,50 +54,50 @@ def end(members: Members, total: int, *, serving: bool = False, workload_deleted
     if serving:
         return None
     for_good = members.unretriable and not _goes_on(members)
-    if for_good or members.counts[State.SUCCEEDED] >= total > 0:
+    if for_good or members.counts[MemberState.SUCCEEDED] >= total > 0:
         return GroupEnd(over=Over.FINISHED, outcome=outcome(members, total))
     return None
 
 
-def is_abandoned(members: Members) -> bool:
+def is_abandoned(members: GroupMembers) -> bool:
     """Say whether all that is known of a group was deleted by its user, and nothing of it runs or may."""
     return 0 < len(members) == members.deleted and not _goes_on(members)
 
 
-def outcome(members: Members, total: int) -> ObjectEnd:
+def outcome(members: GroupMembers, total: int) -> ObjectEnd:
     """Return the result of a group with numbers: succeeded when all of its pods did.
 
     `gone`: what neither succeeded nor shows that it failed: deleted, or never made.
     """
-    succeeded = min(total, members.counts[State.SUCCEEDED])
-    failed = min(total - succeeded, members.counts[State.FAILED])
+    succeeded = min(total, members.counts[MemberState.SUCCEEDED])
+    failed = min(total - succeeded, members.counts[MemberState.FAILED])
     gone = total - succeeded - failed
     parts = [f"Pods succeeded: {succeeded}/{total}"]
     parts += [f"{word}: {count}" for word, count in (("failed", failed), ("gone", gone)) if count]
     return ObjectEnd(succeeded=succeeded == total, message=", ".join(parts))
 
 
-def all_ready(members: Members, total: int) -> bool:
+def all_ready(members: GroupMembers, total: int) -> bool:
     """Say whether as many pods as the group has are ready, or have succeeded."""
     return members.ready >= total > 0
 
 
-def reclaimable(members: Members, plan: Plan, *, serving: bool = False) -> tuple[tuple[str, int], ...]:
+def reclaimable(members: GroupMembers, plan: GroupPlan, *, serving: bool = False) -> tuple[tuple[str, int], ...]:
     """Return per pod set how many pods need quota no longer, without zeros: those that succeeded (KEP-976, KEP-78)."""
     if serving:
         return ()
-    done = [(each.name, min(each.count, _count(members, each.name, State.SUCCEEDED))) for each in plan.pod_sets]
+    done = [(each.name, min(each.count, _count(members, each.name, MemberState.SUCCEEDED))) for each in plan.pod_sets]
     return tuple((name, count) for name, count in done if count)
 
 
-def absent(members: Members, plan: Plan, *, fast: bool = False, evicted: bool = False) -> int:
+def absent(members: GroupMembers, plan: GroupPlan, *, fast: bool = False, evicted: bool = False) -> int:
     """Return how many pods have to be replaced.
 
     Never those of declared sets that have not come yet: of such sets only pods that failed count. `fast`: the group was
     admitted by its first pod, so one is enough. `evicted`: what is leaving was ended by us, and is not there next time.
     """
     if fast:
-        return 0 if members.present or members.counts[State.LEAVING] else 1
+        return 0 if members.present or members.counts[MemberState.LEAVING] else 1
     return sum(_absent_of(members, each, evicted=evicted) for each in plan.pod_sets)
 
 
@@ -119,24 +119,24 @@ def waiting_condition(missing: int, said: Condition | None, evicted: Condition |
     return _condition(TRUE, PODS_FAILED, text)
 
 
-def _absent_of(members: Members, planned: PlannedSet, *, evicted: bool) -> int:
+def _absent_of(members: GroupMembers, planned: PlannedSet, *, evicted: bool) -> int:
     role = members.roles.get(planned.name)
     if role is None:
         return 0 if planned.comes_later else planned.count
     found = places(role, planned.count)
-    leaving = max(0, role.counts[State.LEAVING] - found.heirs) if evicted else 0
-    gone = min(found.empty, role.counts[State.FAILED]) if planned.comes_later else found.empty
+    leaving = max(0, role.counts[MemberState.LEAVING] - found.heirs) if evicted else 0
+    gone = min(found.empty, role.counts[MemberState.FAILED]) if planned.comes_later else found.empty
     return gone + leaving
 
 
-def _count(members: Members, role: str, state: State) -> int:
+def _count(members: GroupMembers, role: str, state: MemberState) -> int:
     found = members.roles.get(role)
     return found.counts[state] if found is not None else 0
 
 
-def _goes_on(members: Members) -> bool:
+def _goes_on(members: GroupMembers) -> bool:
     """Say whether a pod of the group waits, or may run."""
-    return any(members.counts[state] for state in (State.WAITING, *RUNNING))
+    return any(members.counts[state] for state in (MemberState.WAITING, *RUNNING))
 
 
 def _condition(status: str, reason: str, message: str) -> Condition:

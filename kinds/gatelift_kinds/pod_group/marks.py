@@ -28,7 +28,7 @@ _ALONE = (*_FLAGS, markers.POD_GROUP_SETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class GroupMarks:
     """What a pod says of its group; what it does not say, or says in a way that nobody can read, is empty or None.
 
     `group`: the group's name, "" for none. `total`: pods of the group, 1 to `MEMBERS_MAX`. `fast`: the Workload is made
@@ -53,9 +53,9 @@ class Marks:
         return bool(self.sets or self.role)
 
 
-def read(labels: Texts, annotations: Texts) -> Marks:
+def read(labels: Texts, annotations: Texts) -> GroupMarks:
     """Return what a pod says. Total: any texts."""
-    return Marks(
+    return GroupMarks(
         group=markers.group_name(labels, annotations),
         total=total_count(annotations.get(markers.POD_GROUP_TOTAL_COUNT)),
         fast=annotations.get(markers.POD_GROUP_FAST_ADMISSION) == TRUE,

@@ -17,7 +17,7 @@ from gatelift_kube.objects.conditions import TRUE
 from gatelift_kube.objects.core import Pod
 
 
-class State(enum.Enum):
+class MemberState(enum.Enum):
     """Where a pod of a group stands."""
 
     WAITING = "waiting"
@@ -66,7 +66,7 @@ class Elsewhere(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class MemberFacts:
     """What decides. `bound`: it has or had a node. `evicted`: we ended it, with its Workload; no user did."""
 
     phase: str = ""
@@ -79,33 +79,33 @@ class Facts:
     retriable: bool = True
 
 
-class Standing(NamedTuple):
+class MemberStanding(NamedTuple):
     """The answer: a row of the table."""
 
-    state: State
+    state: MemberState
     counts_as: CountsAs
     running: bool
     finalizer: FinalizerGoes
 
 
 ROWS = {
-    State.WAITING: (CountsAs.PRESENT, False, FinalizerGoes.AT_THE_END),
-    State.ACTIVE: (CountsAs.PRESENT, True, FinalizerGoes.AT_THE_END),
-    State.LEAVING: (CountsAs.SLOT, True, FinalizerGoes.WHEN_STOPPED),
-    State.SUCCEEDED: (CountsAs.PRESENT, False, FinalizerGoes.AT_THE_END),
-    State.FAILED: (CountsAs.ABSENT, False, FinalizerGoes.WHEN_REPLACED),
-    State.WITHDRAWN: (CountsAs.ABSENT, False, FinalizerGoes.AT_ONCE),
-    State.SURPLUS: (CountsAs.REJECTED, False, FinalizerGoes.AT_ONCE),
+    MemberState.WAITING: (CountsAs.PRESENT, False, FinalizerGoes.AT_THE_END),
+    MemberState.ACTIVE: (CountsAs.PRESENT, True, FinalizerGoes.AT_THE_END),
+    MemberState.LEAVING: (CountsAs.SLOT, True, FinalizerGoes.WHEN_STOPPED),
+    MemberState.SUCCEEDED: (CountsAs.PRESENT, False, FinalizerGoes.AT_THE_END),
+    MemberState.FAILED: (CountsAs.ABSENT, False, FinalizerGoes.WHEN_REPLACED),
+    MemberState.WITHDRAWN: (CountsAs.ABSENT, False, FinalizerGoes.AT_ONCE),
+    MemberState.SURPLUS: (CountsAs.REJECTED, False, FinalizerGoes.AT_ONCE),
 }
 """What a state counts as, whether the pod runs or may, and when its finalizer goes, but for `_of_the_deleted`."""
-_OVER = {"Succeeded": State.SUCCEEDED, "Failed": State.FAILED}
+_OVER = {"Succeeded": MemberState.SUCCEEDED, "Failed": MemberState.FAILED}
 EVICTED_REASON = "WorkloadEvictedDueTo"
 """How the reason of the condition TerminationTarget begins which a stop of ours writes before the deletion."""
 
 
-def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: bool = False) -> Facts:
+def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: bool = False) -> MemberFacts:
     """Return the facts that a pod of the management cluster shows; what its worker says is `elsewhere`."""
-    return Facts(
+    return MemberFacts(
         phase=pod.status.phase,
         gated=any(gate.name == markers.ADMISSION_GATE for gate in pod.spec.scheduling_gates),
         deleted=pod.metadata.deletion_timestamp is not None,
@@ -120,16 +120,16 @@ def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: boo
     )
 
 
-def standing(facts: Facts) -> Standing:
+def standing(facts: MemberFacts) -> MemberStanding:
     """Return where a pod stands. Total: any facts have an answer."""
     state = _state(facts)
-    if facts.surplus and state not in {State.SUCCEEDED, State.FAILED}:
+    if facts.surplus and state not in {MemberState.SUCCEEDED, MemberState.FAILED}:
         finalizer = FinalizerGoes.WHEN_STOPPED if _may_run(facts) else FinalizerGoes.AT_ONCE
-        return Standing(State.SURPLUS, CountsAs.REJECTED, _may_run(facts), finalizer)
+        return MemberStanding(MemberState.SURPLUS, CountsAs.REJECTED, _may_run(facts), finalizer)
     counts_as, running, finalizer = ROWS[state]
-    if state is State.FAILED and facts.deleted:
+    if state is MemberState.FAILED and facts.deleted:
         finalizer = _of_the_deleted(facts)
-    return Standing(state, counts_as, running, finalizer)
+    return MemberStanding(state, counts_as, running, finalizer)
 
 
 def failed_at(pod: Pod) -> str:
@@ -147,27 +147,27 @@ def failed_at(pod: Pod) -> str:
     return min((*ended, *filter(None, (pod.metadata.deletion_timestamp,))), default="")
 
 
-def _state(facts: Facts) -> State:
+def _state(facts: MemberFacts) -> MemberState:
     if facts.phase in _OVER and not _runs_elsewhere(facts):
         return _OVER[facts.phase]
     if facts.deleted:
-        return State.LEAVING if _may_run(facts) else State.WITHDRAWN
+        return MemberState.LEAVING if _may_run(facts) else MemberState.WITHDRAWN
     if not facts.gated or _may_run(facts):
-        return State.ACTIVE
-    return State.FAILED if facts.elsewhere is Elsewhere.STOPPED else State.WAITING
+        return MemberState.ACTIVE
+    return MemberState.FAILED if facts.elsewhere is Elsewhere.STOPPED else MemberState.WAITING
 
 
-def _runs_elsewhere(facts: Facts) -> bool:
+def _runs_elsewhere(facts: MemberFacts) -> bool:
     """Say whether it runs at a worker, or may: what is written at home says nothing of that but by its word."""
     return facts.elsewhere is Elsewhere.MAY_RUN
 
 
-def _may_run(facts: Facts) -> bool:
+def _may_run(facts: MemberFacts) -> bool:
     """Say whether something of it runs, or may: on a node here, or at a worker that has not said otherwise."""
     return facts.bound or _runs_elsewhere(facts)
 
 
-def _of_the_deleted(facts: Facts) -> FinalizerGoes:
+def _of_the_deleted(facts: MemberFacts) -> FinalizerGoes:
     """Return when the finalizer goes of a pod that failed and is deleted: it has stopped, and its user wants it gone.
 
     What we evicted stays until it is replaced: with its last pod the Workload would go, and with that its place in the

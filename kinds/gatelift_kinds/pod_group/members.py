@@ -11,21 +11,21 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from gatelift_kinds.pod_group.member import State
+from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.ordered import Ordered
-from gatelift_kinds.pod_group.tally import Named, Tally
+from gatelift_kinds.pod_group.tally import Named, ValueTally
 
 Rank = tuple[bool, bool, bool, str, str, str]
 """In which order pods keep their place: what succeeded, with finalizer, let go, oldest first; the tail is too many."""
 Since = tuple[bool, str, str, str, str]
 """Failed pods in the order in which they are replaced: without finalizer, longest ago, oldest."""
 
-PRESENT = (State.WAITING, State.ACTIVE, State.SUCCEEDED)
-RUNNING = (State.ACTIVE, State.LEAVING)
-OVER = (State.SUCCEEDED, State.FAILED)
+PRESENT = (MemberState.WAITING, MemberState.ACTIVE, MemberState.SUCCEEDED)
+RUNNING = (MemberState.ACTIVE, MemberState.LEAVING)
+OVER = (MemberState.SUCCEEDED, MemberState.FAILED)
 
 
-class Subject(enum.Enum):
+class Agreement(enum.Enum):
     """What all members of a group have to agree on; the value is the word for it."""
 
     COUNT = "the group's size"
@@ -36,7 +36,7 @@ class Subject(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class GroupMember:
     """One pod as its group counts it.
 
     `role`: "" fits none, which it is then in no count of. `shape`: of its spec, whatever role was written on it.
@@ -48,7 +48,7 @@ class Member:
     uid: str
     name: str
     created: str
-    state: State
+    state: MemberState
     role: str = ""
     shape: str = ""
     lifted: bool = False
@@ -57,7 +57,7 @@ class Member:
     ready: bool = False
     retriable: bool = True
     deleted: bool = False
-    said: tuple[tuple[Subject | str, str], ...] = ()
+    said: tuple[tuple[Agreement | str, str], ...] = ()
 
     @property
     def named(self) -> Named:
@@ -67,7 +67,7 @@ class Member:
     @property
     def rank(self) -> Rank:
         """See `Rank`."""
-        return (self.state is not State.SUCCEEDED, not self.finalizer, not self.lifted, *self.named)
+        return (self.state is not MemberState.SUCCEEDED, not self.finalizer, not self.lifted, *self.named)
 
     @property
     def failed(self) -> Since:
@@ -79,48 +79,48 @@ class Member:
 class RoleMembers:
     """The pods of one role: how many stand where, and those that are next."""
 
-    counts: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    counts: dict[MemberState, int] = field(default_factory=lambda: dict.fromkeys(MemberState, 0))
     waiting: Ordered[Rank] = field(default_factory=Ordered)
     active: Ordered[Rank] = field(default_factory=Ordered)
     failed: Ordered[Since] = field(default_factory=Ordered)
     present: Ordered[Named] = field(default_factory=Ordered)
-    shapes: Tally = field(default_factory=Tally)
+    shapes: ValueTally = field(default_factory=ValueTally)
 
     @property
     def is_empty(self) -> bool:
         """Say whether no pod is of the role."""
         return not any(self.counts.values())
 
-    def join(self, member: Member) -> None:
+    def join(self, member: GroupMember) -> None:
         """Count a pod in."""
         self.counts[member.state] += 1
         match member.state:
-            case State.WAITING:
+            case MemberState.WAITING:
                 self.waiting.add(member.rank)
-            case State.ACTIVE:
+            case MemberState.ACTIVE:
                 self.active.add(member.rank)
-            case State.FAILED:
+            case MemberState.FAILED:
                 self.failed.add(member.failed)
         if member.state in PRESENT:
             self.present.add(member.named)
             self.shapes.add(member.shape, member.named)
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: GroupMember) -> None:
         """Count a pod out, as it was counted in."""
         self.counts[member.state] -= 1
         match member.state:
-            case State.WAITING:
+            case MemberState.WAITING:
                 self.waiting.remove(member.rank)
-            case State.ACTIVE:
+            case MemberState.ACTIVE:
                 self.active.remove(member.rank)
-            case State.FAILED:
+            case MemberState.FAILED:
                 self.failed.remove(member.failed)
         if member.state in PRESENT:
             self.present.remove(member.named)
             self.shapes.remove(member.shape, member.named)
 
 
-class Members:
+class GroupMembers:
     """The pods of one group. Only this class writes what it holds.
 
     Each method may be called again and changes nothing then. `ranked`: those that are present, of all roles. `unfit`:
@@ -144,9 +144,9 @@ class Members:
     )
 
     def __init__(self) -> None:
-        self._by_uid: dict[str, Member] = {}
-        self._tallies: dict[Subject | str, Tally] = {}
-        self.counts = dict.fromkeys(State, 0)
+        self._by_uid: dict[str, GroupMember] = {}
+        self._tallies: dict[Agreement | str, ValueTally] = {}
+        self.counts = dict.fromkeys(MemberState, 0)
         self.roles: dict[str, RoleMembers] = {}
         self.ages: Ordered[Named] = Ordered()
         self.ranked: Ordered[Rank] = Ordered()
@@ -161,11 +161,11 @@ class Members:
         """Return how many pods are known, whatever became of them."""
         return len(self._by_uid)
 
-    def get(self, uid: str) -> Member | None:
+    def get(self, uid: str) -> GroupMember | None:
         """Return a pod by its UID."""
         return self._by_uid.get(uid)
 
-    def put(self, member: Member) -> None:
+    def put(self, member: GroupMember) -> None:
         """Take in a pod, or another version of it."""
         before = self._by_uid.get(member.uid)
         if before == member:
@@ -181,9 +181,9 @@ class Members:
         if before is not None:
             self._leave(before)
 
-    def tally(self, subject: Subject | str) -> Tally:
+    def tally(self, subject: Agreement | str) -> ValueTally:
         """Return what the present members say of a subject, or as a label's value; empty where nobody does."""
-        return self._tallies.get(subject) or Tally()
+        return self._tallies.get(subject) or ValueTally()
 
     @property
     def labels(self) -> list[str]:
@@ -200,7 +200,7 @@ class Members:
         """The oldest member that is present: to which the group's troubles are told."""
         return next(iter((*self.ages.first(), *self.unfit.first())), None)
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: GroupMember) -> None:
         self.deleted += member.deleted
         if not member.role:
             self.unfit.add(member.named)
@@ -211,13 +211,13 @@ class Members:
         self._look_again(member.role, role)
         self.unretriable += _ended_for_good(member)
         if member.state in PRESENT:
-            self.ready += member.ready or member.state is State.SUCCEEDED
+            self.ready += member.ready or member.state is MemberState.SUCCEEDED
             self.ages.add(member.named)
             self.ranked.add(member.rank)
             for subject, value in member.said:
-                self._tallies.setdefault(subject, Tally()).add(value, member.named)
+                self._tallies.setdefault(subject, ValueTally()).add(value, member.named)
 
-    def _leave(self, member: Member) -> None:
+    def _leave(self, member: GroupMember) -> None:
         self.deleted -= member.deleted
         if not member.role:
             self.unfit.remove(member.named)
@@ -230,7 +230,7 @@ class Members:
             del self.roles[member.role]
         self.unretriable -= _ended_for_good(member)
         if member.state in PRESENT:
-            self.ready -= member.ready or member.state is State.SUCCEEDED
+            self.ready -= member.ready or member.state is MemberState.SUCCEEDED
             self.ages.remove(member.named)
             self.ranked.remove(member.rank)
             for subject, value in member.said:
@@ -244,12 +244,12 @@ class Members:
             else:
                 names.remove((name,))
 
-    def _take_back(self, subject: Subject | str, value: str, member: Member) -> None:
+    def _take_back(self, subject: Agreement | str, value: str, member: GroupMember) -> None:
         tally = self._tallies[subject]
         tally.remove(value, member.named)
         if not len(tally):
             del self._tallies[subject]
 
 
-def _ended_for_good(member: Member) -> bool:
+def _ended_for_good(member: GroupMember) -> bool:
     return member.state in OVER and not member.retriable

@@ -7,21 +7,21 @@ from typing import NamedTuple
 import msgspec
 
 from gatelift_kinds.pod_group.declaration import Declaration, undeclared
-from gatelift_kinds.pod_group.marks import Marks
+from gatelift_kinds.pod_group.marks import GroupMarks
 from gatelift_kinds.pod_group.shapes import mismatch, role_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.rules import label
 
 
-class Fit(NamedTuple):
+class RoleFit(NamedTuple):
     """A role, or why there is none: "" for what is not so. Who fits none is never let go, and told why."""
 
     role: str
     text: str = ""
 
 
-def fit(marks: Marks, spec: Json, declaration: Declaration | None = None, driver: Json | None = None) -> Fit:
+def fit(marks: GroupMarks, spec: Json, declaration: Declaration | None = None, driver: Json | None = None) -> RoleFit:
     """Return the role of a pod by what it says and its spec as served.
 
     `declaration`: of its group, where there is one; `driver`: the spec of the pod that made it. None for that pod
@@ -30,23 +30,23 @@ def fit(marks: Marks, spec: Json, declaration: Declaration | None = None, driver
     if declaration is None:
         if marks.role and not marks.sets:
             text = f"{label(markers.POD_GROUP_ROLE)}: no pod of the group declares its sets ({markers.POD_GROUP_SETS})"
-            return Fit("", f"{text} yet: make the one that does, or leave the role out")
-        return Fit(role_of(spec, marks.role_hash))
+            return RoleFit("", f"{text} yet: make the one that does, or leave the role out")
+        return RoleFit(role_of(spec, marks.role_hash))
     role = declaration.own(marks.role) if driver is None else marks.role
     if not role:
         text = "is missing: the sets of the group are declared, and the pod says of which it is in this label"
-        return Fit("", f"{label(markers.POD_GROUP_ROLE)}: {text}")
+        return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {text}")
     unknown = undeclared(role, declaration)
     if unknown:
-        return Fit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
-    return Fit(role) if driver is None else _shaped(role, spec, declaration, driver)
+        return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
+    return RoleFit(role) if driver is None else _shaped(role, spec, declaration, driver)
 
 
-def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json) -> Fit:
+def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json) -> RoleFit:
     found = declaration.named(role)
     template = found.template if found is not None else None
     wanted = driver if template is None else msgspec.json.decode(template)["spec"]
     text = mismatch(wanted, spec, driver.get("priorityClassName") or "")
     if not text:
-        return Fit(role)
-    return Fit("", f"spec.{text}: make the pod as set {role} says, or mend {markers.POD_GROUP_SETS} of the driver")
+        return RoleFit(role)
+    return RoleFit("", f"spec.{text}: make the pod as set {role} says, or mend {markers.POD_GROUP_SETS} of the driver")

@@ -10,7 +10,7 @@ VALUES_SHOWN = 3
 NAMES_SHOWN = 3
 
 
-class Tally:
+class ValueTally:
     """Values and the members that say them, the value of the oldest member first."""
 
     __slots__ = ("_by_oldest", "_sayers")
