@@ -1,5 +1,4 @@
 """Whose place is whose in a role, and that nothing is let go beyond what was granted."""
-# ruff: noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
 
