@@ -10,7 +10,7 @@
 - `slots`: who is let go, who waits for whose place, who is too many, who was replaced.
 - `composition`: when its Workload is made, of what, and what is told until then; `document` is that Workload.
 - `ends`: when a group is over and with which result; what is told while replacements are waited for.
-- `rules`: what the webhook sets and refuses of a member.
+- `rules`: what the webhook sets and refuses of a member; `reviewed` answers with it, as a kind does.
 
 Nothing here goes through all members, but what writes them all into one object.
 """
