@@ -112,7 +112,8 @@ def test_bg_8_the_size_may_change_while_the_group_waits_and_holds_no_quota() -> 
 
 
 def test_a_pod_joins_a_group_only_while_it_waits() -> None:
-    before, after = (Q, {}), (G, THREE)
+    before: tuple[Json, Json] = (Q, {})
+    after: tuple[Json, Json] = (G, THREE)
     assert updated(before, after) == []
     for facts, spec in ((HOLDS_QUOTA, GATED), (FACTS, {"schedulingGates": []})):
         (line,) = updated(before, after, facts, **spec)
