@@ -197,3 +197,9 @@ def test_two_declarations_that_differ_have_different_digests() -> None:
     assert other is not None
     assert one.digest != other.digest
     assert one.sets == (DeclaredSet(name="d", count=1),)
+
+
+def test_of_many_mistakes_the_first_are_told() -> None:
+    containers = [{"name": "c", "requests": {}}] * 5000
+    text = json.dumps([{"name": "d", "count": 1, "template": {"spec": {"containers": containers}}}])
+    assert len(lines(text)) == declaration.ERRORS_MAX

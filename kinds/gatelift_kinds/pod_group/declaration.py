@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -29,6 +30,8 @@ SETS_MAX = 18
 """Pod sets of a Workload."""
 TEMPLATES_BYTES_MAX = 128 * 1024
 """Of the templates of a declaration: a Workload names up to 4,096 owners besides, and is stored as one object."""
+ERRORS_MAX = 5
+"""Told at once: the next ones are told when these are mended."""
 SCHEDULED_BY = (
     "requests and ports of containers, nodeSelector, affinity, tolerations, runtimeClassName, priorityClassName, "
     "topologySpreadConstraints"
@@ -76,7 +79,7 @@ class ReadDeclaration:
     errors: tuple[FieldError, ...] = ()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def declared(text: str) -> ReadDeclaration:
     """Return the declaration that a text stands for. Total: any text."""
     try:
@@ -89,8 +92,8 @@ def declared(text: str) -> ReadDeclaration:
     if len(found) > SETS_MAX:
         text = f"declares {len(found)} sets, a Workload has at most {SETS_MAX}: join those that ask for the same"
         return ReadDeclaration(declaration=None, errors=(invalid(PATH, None, text),))
-    errors = [error for place, each in enumerate(found) for error in _of_set(f"{PATH}[{place}]", each)]
-    errors = errors or list(_of_all(found))
+    wrong = (error for place, each in enumerate(found) for error in _of_set(f"{PATH}[{place}]", each))
+    errors = list(islice(wrong, ERRORS_MAX)) or list(_of_all(found))
     if errors:
         return ReadDeclaration(declaration=None, errors=tuple(errors))
     sets = tuple(_set(each) for each in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import Generic, TypeVar
@@ -24,13 +24,15 @@ class Ordered(Generic[K]):
 
     def add(self, key: K) -> None:
         """Take in a key; nothing for one that is there."""
-        if not self._has(key):
-            insort(self._keys, key)
+        at, is_there = self._find(key)
+        if not is_there:
+            self._keys.insert(at, key)
 
     def remove(self, key: K) -> None:
         """Let go of a key; nothing for one that is not there."""
-        if self._has(key):
-            del self._keys[bisect_left(self._keys, key)]
+        at, is_there = self._find(key)
+        if is_there:
+            del self._keys[at]
 
     def first(self, most: int = 1) -> tuple[K, ...]:
         """Return the first ones, `most` of them at most."""
@@ -44,6 +46,6 @@ class Ordered(Generic[K]):
         """Yield all in order: for who writes them all."""
         return iter(self._keys)
 
-    def _has(self, key: K) -> bool:
+    def _find(self, key: K) -> tuple[int, bool]:
         at = bisect_left(self._keys, key)
-        return at < len(self._keys) and self._keys[at] == key
+        return at, at < len(self._keys) and self._keys[at] == key

@@ -8,7 +8,7 @@ import msgspec
 
 from gatelift_kinds.pod_group.declaration import Declaration, undeclared
 from gatelift_kinds.pod_group.marks import GroupMarks
-from gatelift_kinds.pod_group.shapes import mismatch, role_of
+from gatelift_kinds.pod_group.shapes import mismatch, role_of, shape_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.rules import label
@@ -40,6 +40,18 @@ def fit(marks: GroupMarks, spec: Json, declaration: Declaration | None = None, d
     if unknown:
         return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
     return RoleFit(role) if driver is None else _shaped(role, spec, declaration, driver)
+
+
+def fit_first(first: RoleFit, first_spec: Json, spec: Json) -> RoleFit:
+    """Return the role of a later pod of a group that was admitted by its first one: that one's, if it is as that one.
+
+    What quota was given for was the first pod, as often as the group has pods.
+    """
+    if shape_of(first_spec) == shape_of(spec):
+        return first
+    text = mismatch(first_spec, spec, spec.get("priorityClassName") or "")
+    difference = f"spec.{text}" if text else "spec: ports, affinity, topology spread or the shape of a container differ"
+    return RoleFit("", f"{difference}: the group was admitted by its first pod, so make the others like that one")
 
 
 def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json) -> RoleFit:
