@@ -116,8 +116,9 @@ def test_a_pod_joins_a_group_only_while_it_waits() -> None:
     after: tuple[Json, Json] = (G, THREE)
     assert updated(before, after) == []
     for facts, spec in ((HOLDS_QUOTA, GATED), (FACTS, {"schedulingGates": []})):
-        (line,) = updated(before, after, facts, **spec)
-        assert "cannot be given to a pod that runs, or whose Workload holds quota" in line
+        assert updated(before, after, facts, **spec) == [
+            f'metadata.labels[{GROUP}]: Invalid value: "g": cannot be given to a pod that runs, or whose Workload holds quota: make a new pod in the group'
+        ]
 
 
 def test_pg_13_a_member_may_be_made_unretriable_at_any_time() -> None:
