@@ -195,3 +195,16 @@ def test_the_same_declaration_in_another_spelling_is_said_alike() -> None:
     spelled = (text, "- name: d\n  count: 1", json.dumps(json.loads(text), indent=1))
     said = {dict(read_pod(notes={SETS: each}).said)[Agreement.DECLARATION] for each in spelled}
     assert len(said) == 1
+
+
+def test_pods_that_were_let_go_have_no_shape_to_differ_in() -> None:
+    lifted = member_of(typed(a_pod("a", notes={TOTAL: "2"}, schedulingGates=[])), RoleFit("r"), "with the flavor's")
+    gated = member_of(typed(a_pod("b", notes={TOTAL: "2"})), RoleFit("r"), "shape")
+    assert (lifted.shape, gated.shape) == ("", "shape")
+    assert isinstance(compose(a_group(lifted, gated)), GroupPlan)
+
+
+def test_pods_of_declared_sets_are_compared_with_their_template_alone() -> None:
+    group = a_group(a_member(0, shape="s1"), a_member(1, shape="s2"))
+    assert disagreements(group)
+    assert disagreements(group, by_hash=False) == ""

@@ -13,7 +13,7 @@ from gatelift_kinds.pod_group.declaration import Declaration, declared
 from gatelift_kinds.pod_group.marks import read
 from gatelift_kinds.pod_group.roles import RoleFit, fit, fit_first
 from gatelift_kinds.pod_group.shapes import mismatch, role_of, shape_of, template_of
-from support.kinds.groups import GATE, GROUP, ROLE, SETS, TOTAL, a_pod
+from support.kinds.groups import GATE, GROUP, ROLE, SETS, TOTAL, K, a_pod
 
 Json = dict[str, Any]
 DEFAULT_TOLERATIONS = [
@@ -160,3 +160,11 @@ def test_bg_16_a_later_pod_of_a_group_that_its_first_one_admitted_is_like_that_o
     assert other.text.startswith('spec.nodeSelector: {"pool":"b"}, declared {"pool":"a"}: the group was admitted by')
     ports = [{**spec["containers"][0], "ports": [{"containerPort": 80}]}]
     assert fit_first(first, spec, as_it_comes(containers=ports)).text.startswith("spec: ports, affinity")
+
+
+def test_who_was_let_go_keeps_its_role_whatever_its_flavor_added() -> None:
+    spec = as_it_comes(nodeSelector={"pool": "a", "flavor": "x"})
+    assert fit(says({ROLE: "workers"}), spec, the_sets(), DRIVER).role == ""
+    assert fit(says({ROLE: "workers"}), spec, the_sets(), DRIVER, lifted=True).role == "workers"
+    assert fit(says({f"{K}podset": "r"}), spec, lifted=True).role == "r"
+    assert fit(says({f"{K}podset": "r"}), spec).role == role_of(spec, ""), "at its gate that label says nothing"

@@ -83,7 +83,7 @@ def declared(members: GroupMembers, declaration: Declaration, driver: str, role:
 
     `driver`: UID of the pod that declares; `role`: which set it is of.
     """
-    disagreement = disagreements(members)
+    disagreement = disagreements(members, by_hash=False)
     if disagreement:
         return NotYet(text=disagreement)
     said = members.tally(Agreement.COUNT).agreed
@@ -104,8 +104,11 @@ def declared(members: GroupMembers, declaration: Declaration, driver: str, role:
     )
 
 
-def disagreements(members: GroupMembers) -> str:
-    """Return in what members differ that all have to say the same, in one line; "" where they agree."""
+def disagreements(members: GroupMembers, *, by_hash: bool = True) -> str:
+    """Return in what members differ that all have to say the same, in one line; "" where they agree.
+
+    `by_hash`: roles are hashes; of declared sets each pod was compared with its template instead.
+    """
     told = [
         f"the pods of the group differ in {subject if isinstance(subject, str) else subject.value}: {tally.said()}"
         for subject in (*Agreement, *members.labels)
@@ -116,7 +119,7 @@ def disagreements(members: GroupMembers) -> str:
         for (name,) in members.unlike.first(ROLES_SHOWN)
         if (shapes := members.roles[name].shapes)
     ]
-    if unlike:
+    if unlike and by_hash:
         told.append(f"pods of one role ask for different things, {'; '.join(unlike)}: leave the role hash out")
     return _text("; ".join(told)) if told else ""
 

@@ -34,7 +34,7 @@ class GroupMarks:
     `group`: the group's name, "" for none. `total`: pods of the group, 1 to `MEMBERS_MAX`. `fast`: the Workload is made
     with the first pod. `serving`: the group runs on, and never finishes. `retriable`: False where nobody is to replace
     a member once the others are over. `role`: which of the declared sets. `role_hash`: its shape as it was written
-    down. `index`: its rank, below `total`. `sets`: the declaration as it was written.
+    down. `index`: its rank, below `total`. `sets`: the declaration as it was written. `pod_set`: as what it was let go.
     """
 
     group: str = ""
@@ -46,6 +46,7 @@ class GroupMarks:
     role_hash: str = ""
     index: int | None = None
     sets: str = ""
+    pod_set: str = ""
 
     @property
     def declared(self) -> bool:
@@ -65,6 +66,7 @@ def read(labels: Texts, annotations: Texts) -> GroupMarks:
         role_hash=annotations.get(markers.ROLE_HASH, ""),
         index=whole(labels.get(markers.POD_GROUP_POD_INDEX, "")),
         sets=annotations.get(markers.POD_GROUP_SETS, ""),
+        pod_set=labels.get(markers.POD_SET, ""),
     )
 
 

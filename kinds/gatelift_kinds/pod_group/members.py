@@ -39,7 +39,7 @@ class Agreement(enum.Enum):
 class GroupMember:
     """One pod as its group counts it.
 
-    `role`: "" fits none, which it is then in no count of. `shape`: of its spec, whatever role was written on it.
+    `role`: "" fits none, which it is then in no count of. `shape`: of its spec at its gate, else "".
     `lifted`: it was let go, wherever that is. `deleted`: by its user, not by an eviction. `since`: when it failed.
     `said`: by subject, and by key of a label that is copied; what it does not say is not in it, but for size and queue,
     of which nothing is "".
@@ -103,7 +103,8 @@ class RoleMembers:
                 self.failed.add(member.failed)
         if member.state in PRESENT:
             self.present.add(member.named)
-            self.shapes.add(member.shape, member.named)
+            if member.shape:
+                self.shapes.add(member.shape, member.named)
 
     def leave(self, member: GroupMember) -> None:
         """Count a pod out, as it was counted in."""
@@ -117,7 +118,8 @@ class RoleMembers:
                 self.failed.remove(member.failed)
         if member.state in PRESENT:
             self.present.remove(member.named)
-            self.shapes.remove(member.shape, member.named)
+            if member.shape:
+                self.shapes.remove(member.shape, member.named)
 
 
 class GroupMembers:

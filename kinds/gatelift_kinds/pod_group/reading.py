@@ -35,7 +35,7 @@ def member_of(
         name=meta.name,
         created=meta.creation_timestamp or "",
         role=fit.role,
-        shape=shape,
+        shape=shape if facts.gated else "",  # with what its flavor added it is that of no other pod
         state=state,
         lifted=state not in {MemberState.WAITING, MemberState.WITHDRAWN},
         finalizer=markers.MANAGED in meta.finalizers,

@@ -21,17 +21,24 @@ class RoleFit(NamedTuple):
     text: str = ""
 
 
-def fit(marks: GroupMarks, spec: Json, declaration: Declaration | None = None, driver: Json | None = None) -> RoleFit:
+def fit(
+    marks: GroupMarks,
+    spec: Json,
+    declaration: Declaration | None = None,
+    driver: Json | None = None,
+    *,
+    lifted: bool = False,
+) -> RoleFit:
     """Return the role of a pod by what it says and its spec as served.
 
     `declaration`: of its group, where there is one; `driver`: the spec of the pod that made it. None for that pod
-    itself, which fits whatever it declares of the others.
+    itself, which fits whatever it declares of the others. `lifted`: it was let go, and with that its spec has what the
+    flavor adds, so it keeps the role that it was let go as.
     """
+    if lifted and marks.pod_set:
+        return RoleFit(marks.pod_set)
     if declaration is None:
-        if marks.role and not marks.sets:
-            text = f"{label(markers.POD_GROUP_ROLE)}: no pod of the group declares its sets ({markers.POD_GROUP_SETS})"
-            return RoleFit("", f"{text} yet: make the one that does, or leave the role out")
-        return RoleFit(role_of(spec, marks.role_hash))
+        return _by_hash(marks, spec)
     role = declaration.own(marks.role) if driver is None else marks.role
     if not role:
         text = "is missing: the sets of the group are declared, and the pod says of which it is in this label"
@@ -39,13 +46,22 @@ def fit(marks: GroupMarks, spec: Json, declaration: Declaration | None = None, d
     unknown = undeclared(role, declaration)
     if unknown:
         return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
-    return RoleFit(role) if driver is None else _shaped(role, spec, declaration, driver)
+    if lifted or driver is None:
+        return RoleFit(role)
+    return _shaped(role, spec, declaration, driver)
+
+
+def _by_hash(marks: GroupMarks, spec: Json) -> RoleFit:
+    if marks.role and not marks.sets:
+        text = f"{label(markers.POD_GROUP_ROLE)}: no pod of the group declares its sets ({markers.POD_GROUP_SETS})"
+        return RoleFit("", f"{text} yet: make the one that does, or leave the role out")
+    return RoleFit(role_of(spec, marks.role_hash))
 
 
 def fit_first(first: RoleFit, first_spec: Json, spec: Json) -> RoleFit:
     """Return the role of a later pod of a group that was admitted by its first one: that one's, if it is as that one.
 
-    What quota was given for was the first pod, as often as the group has pods.
+    What quota was given for was the first pod, as often as the group has pods. Asked of pods at their gate.
     """
     if shape_of(first_spec) == shape_of(spec):
         return first
