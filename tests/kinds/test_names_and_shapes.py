@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.job.indexes import count_below
-from gatelift_kinds.pod.role_hash import role_hash, shape
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.names import workload_name
+from gatelift_kinds.shared.role_hash import role_hash, shape
 
 
 def asking(**requests: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from gatelift_kinds.pod import charged as pod_charged
 from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.pod import status as pod_status
 from gatelift_kinds.pod.hook import HOOK
-from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
+from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_review, pod_trouble, shown_status
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
@@ -417,7 +417,7 @@ class PodKind(Kind[Pod]):
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return label, finalizer, gate, role hash, default queue and priority class."""
-        return pod_rules.defaults(obj, facts)
+        return pod_review.defaults(obj, facts)
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new pod."""
@@ -425,7 +425,7 @@ class PodKind(Kind[Pod]):
 
     def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[HeldChange, ...]:
         """Return what a run elsewhere takes no notice of, while the gate is there."""
-        return pod_rules.held_changes(old, new)
+        return pod_review.held_changes(old, new)
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a pod."""

@@ -2,7 +2,7 @@
 
 A worker gets the object as it is when it is told to start it, and nothing that is changed afterwards (as in Kueue's
 MultiKueue). Taken without a word, such a change would be a deadline that nobody keeps. Which changes these are, the
-kinds say: `job.fixed`, `pod.fixed`.
+kinds say: `job.fixed`, `pod_fixed`.
 """
 
 from __future__ import annotations

@@ -260,6 +260,8 @@ TABLE: tuple[NotServedRow, ...] = (
             (markers.POD_GROUP_SERVING, "annotations"),
             (markers.POD_GROUP_POD_INDEX, "labels"),
             (markers.POD_GROUP_POD_INDEX_LABEL, "annotations"),
+            (markers.POD_GROUP_ROLE, "labels"),
+            (markers.POD_GROUP_SETS, "annotations"),
         )
     ),
     _left(markers.LOCAL_QUEUE_NAME, "is not set on pods: their Job, or they, name it in another label", part="labels"),

@@ -86,6 +86,11 @@ def subdomain(path: str, value: str) -> list[FieldError]:
     ]
 
 
+def is_label(value: str) -> bool:
+    """Return whether a value is a DNS label, as names of pod sets and of clusters are."""
+    return len(value) <= _LABEL_LENGTH_MAX and _LABEL.fullmatch(value) is not None
+
+
 def defaulted_labels(obj: Object, facts: WebhookFacts) -> dict[str, str]:
     """Return the labels that defaulting adds: the queue `default` and the priority class `default` where they exist."""
     present = marks(obj)
@@ -146,7 +151,7 @@ def wishes(remarks: Mapping[str, str]) -> list[FieldError]:
     policy, name = remarks.get(ANNOTATION_DISCONNECT), remarks.get(ANNOTATION_CLUSTER)
     if policy is not None and policy not in _POLICIES:
         errors.append(invalid(annotation(ANNOTATION_DISCONNECT), policy, f"use one of {', '.join(_POLICIES)}"))
-    if name is not None and not (len(name) <= _LABEL_LENGTH_MAX and _LABEL.fullmatch(name)):
+    if name is not None and not is_label(name):
         errors.append(
             invalid(annotation(ANNOTATION_CLUSTER), name, "is no name of a cluster: 'gatelift cluster list' shows them")
         )

@@ -34,12 +34,7 @@ def workload_document(
     metadata: dict[str, Any] = {
         "name": name,
         "namespace": meta.namespace,
-        "annotations": {
-            **_copied(meta.annotations),
-            ANNOTATION_EPOCH: FIRST_EPOCH,
-            ANNOTATION_OWNER: written(owner, meta),
-        },
-        "finalizers": [markers.RESOURCE_IN_USE],
+        "annotations": {**copied(meta.annotations), ANNOTATION_OWNER: written(owner, meta)},
         "ownerReferences": [
             {
                 "apiVersion": owner.api_version,
@@ -53,14 +48,23 @@ def workload_document(
     }
     if len(meta.uid) <= markers.LABEL_VALUE_LENGTH_MAX:
         metadata["labels"] = {markers.JOB_UID: meta.uid}
+    limit = markers.max_execution_seconds(meta.labels)
+    return assembled(metadata, pod_sets=pod_sets, queue=queue, priority=priority, limit=limit)
+
+
+def assembled(
+    metadata: dict[str, Any], *, pod_sets: list[dict[str, Any]], queue: str, priority: Priority, limit: int | None
+) -> bytes:
+    """Return a Workload of this metadata in its first epoch, with Kueue's finalizer; `limit` in seconds."""
     spec: dict[str, Any] = {"active": True, "podSets": pod_sets, "priority": priority.value}
     if queue:
         spec["queueName"] = queue
     if priority.ref is not None:
         spec["priorityClassRef"] = msgspec.to_builtins(priority.ref)
-    limit = markers.max_execution_seconds(meta.labels)
     if limit is not None:
         spec["maximumExecutionTimeSeconds"] = limit
+    annotations = {**metadata.get("annotations", {}), ANNOTATION_EPOCH: FIRST_EPOCH}
+    metadata = {**metadata, "annotations": annotations, "finalizers": [markers.RESOURCE_IN_USE]}
     return encode({"apiVersion": WORKLOAD.api_version, "kind": WORKLOAD.kind, "metadata": metadata, "spec": spec})
 
 
@@ -127,7 +131,7 @@ def _container(one: Container) -> tuple[Any, ...]:
     return (one.resources, one.restart_policy)
 
 
-def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
+def copied(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return what goes on to the Workload: provisioning parameters, admission gates, wishes about placement."""
     wanted = {markers.ADMISSION_GATED_BY, ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT}
     return {

@@ -29,6 +29,8 @@ from gatelift.core.clusters.link_values import WriteIds
 from gatelift.webhooks import review
 from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config
+from gatelift_kinds.kind import Reviewed
+from gatelift_kinds.pod_group.reviewed import ReviewedMember
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kube.api.config import auto
@@ -109,9 +111,11 @@ def environment(assignment: str) -> str:
 # --- manifests -----------------------------------------------------------------------------------------------------
 
 
-def _denied(document: Any, old: Any | None = None, facts: WebhookFacts | None = None) -> str:
+def _denied(
+    document: Any, old: Any | None = None, facts: WebhookFacts | None = None, reviewed: Reviewed | None = None
+) -> str:
     """Send the review as the API server does; return the message of the denial."""
-    kind: Any = {"Pod": POD_KIND, "Job": JOB_KIND}[document["kind"]]
+    kind: Any = reviewed or {"Pod": POD_KIND, "Job": JOB_KIND}[document["kind"]]
     request = {
         "uid": "u",
         "operation": "CREATE" if old is None else "UPDATE",
@@ -136,6 +140,11 @@ def _denied(document: Any, old: Any | None = None, facts: WebhookFacts | None = 
 def pod(text: str) -> str:
     """Return why a new Pod is denied."""
     return _denied({"kind": "Pod", **yaml.safe_load(textwrap.dedent(text))})
+
+
+def grouped_pod(text: str) -> str:
+    """Return why a new pod of a group is denied, once groups are served."""
+    return _denied({"kind": "Pod", **yaml.safe_load(textwrap.dedent(text))}, reviewed=ReviewedMember())
 
 
 def job(text: str) -> str:
@@ -317,6 +326,7 @@ DOORS: dict[str, Callable[[Any], str]] = {
     "agent_file": agent_file,
     "environment": environment,
     "pod": pod,
+    "grouped_pod": grouped_pod,
     "job": job,
     "changed_job": changed_job,
     "cluster_queue": cluster_queue,

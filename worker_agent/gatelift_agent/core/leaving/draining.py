@@ -13,13 +13,13 @@ import msgspec
 from gatelift_agent.core.leaving import leftovers, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
-from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import asking, condemned, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedDelete, WantedPatch, WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import own_marks, pods
+from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gatelift_agent.core.refusing import podspecs
-from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import ANY, Policy
+from gatelift_kinds.shared import json_parts
+from gatelift_kinds.shared.json_parts import Json
+from gatelift_kinds.shared.server_additions import is_token_volume
 
 NODES_OWN = ("node-role.", "node.kubernetes.io/")
 """Keys of taints that keep pods from control planes, and from nodes in trouble: `*` does not cover them."""
 _FROM_TROUBLE = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _TROUBLE_SECONDS_MAX = 300
 """What every pod gets of these two: to leave a node in trouble sooner is nobody's harm."""
-_TOKEN_VOLUME_PREFIX = "kube-api-access-"  # noqa: S105 - a volume's name, as the ServiceAccount plugin makes it
 _NAMES_A_SECRET = ("secretRef", "nodePublishSecretRef")
 
 
@@ -47,17 +48,17 @@ def violations(path: str, spec: Json, policy: Policy) -> Iterator[str]:
         name = spec.get(field)
         if name and not is_on(allowed, str(name)):
             yield not_on(f"{path}.{field}", f"{what} {name}", setting)
-    yield from tolerated(f"{path}.tolerations", podspecs.objects(spec, "tolerations"), policy)
-    for volume in podspecs.objects(spec, "volumes"):
-        if not is_servers_volume(volume):
+    yield from tolerated(f"{path}.tolerations", json_parts.objects(spec, "tolerations"), policy)
+    for volume in json_parts.objects(spec, "volumes"):
+        if not is_token_volume(volume):
             yield from _volume(f"{path}.volumes[{volume.get('name', '')}]", volume, policy)
-    for one in podspecs.objects(spec, "imagePullSecrets"):
+    for one in json_parts.objects(spec, "imagePullSecrets"):
         if not is_on(policy.image_pull_secrets, str(one.get("name", ""))):
             yield not_on(f"{path}.imagePullSecrets", f"Secret {one.get('name', '')}", "imagePullSecrets")
     for where, container in podspecs.containers(path, spec):
-        named = [podspecs.inner(one, "secretRef") for one in podspecs.objects(container, "envFrom")]
-        values = [podspecs.inner(one, "valueFrom") for one in podspecs.objects(container, "env")]
-        named += [podspecs.inner(one, "secretKeyRef") for one in values]
+        named = [json_parts.inner(one, "secretRef") for one in json_parts.objects(container, "envFrom")]
+        values = [json_parts.inner(one, "valueFrom") for one in json_parts.objects(container, "env")]
+        named += [json_parts.inner(one, "secretKeyRef") for one in values]
         yield from _secrets(f"{where}.env", (one.get("name") for one in named), policy)
 
 
@@ -70,13 +71,6 @@ def tolerated(path: str, tolerations: Iterable[Json], policy: Policy) -> Iterato
                 yield denied(path, "a toleration without a key, which is of every taint,", "policy.tolerateAll")
         elif not (_leaves_in_time(one) or _is_tolerable(str(key), policy)):
             yield not_on(path, f"key {key}", "tolerations")
-
-
-def is_servers_volume(volume: Json) -> bool:
-    """Return whether the ServiceAccount plugin of the management cluster added a volume: it is not made here."""
-    sources = podspecs.objects(podspecs.inner(volume, "projected"), "sources")
-    named = str(volume.get("name", "")).startswith(_TOKEN_VOLUME_PREFIX)
-    return named and any("serviceAccountToken" in source for source in sources)
 
 
 def _leaves_in_time(toleration: Json) -> bool:
@@ -109,13 +103,13 @@ def _source(where: str, kind: str, source: Json, policy: Policy) -> Iterator[str
         name = str(source.get("claimName", ""))
         if not is_on(policy.persistent_volume_claims, name):
             yield not_on(f"{where}.claimName", f"claim {name}", "persistentVolumeClaims")
-    named = [source.get("secretName"), *(podspecs.inner(source, field).get("name") for field in _NAMES_A_SECRET)]
+    named = [source.get("secretName"), *(json_parts.inner(source, field).get("name") for field in _NAMES_A_SECRET)]
     yield from _secrets(where, named, policy)
-    for one in podspecs.objects(source, "sources"):
+    for one in json_parts.objects(source, "sources"):
         for of in one:
             if of not in policy.volumes:
                 yield not_on(f"{where}.sources.{of}", f"volume type {of}", "volumes")
-        yield from _secrets(f"{where}.sources", [podspecs.inner(one, "secret").get("name")], policy)
+        yield from _secrets(f"{where}.sources", [json_parts.inner(one, "secret").get("name")], policy)
 
 
 def _secrets(where: str, names: Iterable[object], policy: Policy) -> Iterator[str]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from gatelift_agent.core.refusing import podspecs
 from gatelift_agent.core.refusing.allow_lists import denied, is_on, not_on
-from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values.settings import Policy
+from gatelift_kinds.shared import json_parts
+from gatelift_kinds.shared.json_parts import Json
 
 APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 """Prefix of the annotations by which a container's profile was named before Kubernetes 1.30, and still may be."""
@@ -22,14 +23,14 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 def violations(path: str, spec: Json, policy: Policy) -> Iterator[str]:
     """Yield what a pod spec loosens, one line each."""
-    context = podspecs.inner(spec, "securityContext")
+    context = json_parts.inner(spec, "securityContext")
     yield from _context(f"{path}.securityContext", context, policy)
-    for one in podspecs.objects(context, "sysctls"):
+    for one in json_parts.objects(context, "sysctls"):
         name = str(one.get("name", ""))
         if not is_on(policy.sysctls, name):
             yield not_on(f"{path}.securityContext.sysctls", f"sysctl {name}", "sysctls")
     for where, container in podspecs.containers(path, spec):
-        yield from _context(f"{where}.securityContext", podspecs.inner(container, "securityContext"), policy)
+        yield from _context(f"{where}.securityContext", json_parts.inner(container, "securityContext"), policy)
         yield from _hosts(where, container, policy)
 
 
@@ -48,10 +49,10 @@ def _may_loosen(policy: Policy) -> bool:
 
 def _context(where: str, context: Json, policy: Policy) -> Iterator[str]:
     for field, what in (("seccompProfile", "seccomp's"), ("appArmorProfile", "AppArmor's")):
-        profile = podspecs.inner(context, field).get("type")
+        profile = json_parts.inner(context, field).get("type")
         if profile is not None and profile not in _CONFINED and not _may_loosen(policy):
             yield denied(f"{where}.{field}.type", f"a container without {what} confinement", "policy.unconfined")
-    options = podspecs.inner(context, "seLinuxOptions")
+    options = json_parts.inner(context, "seLinuxOptions")
     kind = options.get("type")
     if kind and not is_on(policy.se_linux_types, str(kind)):
         yield not_on(f"{where}.seLinuxOptions.type", f"SELinux type {kind}", "seLinuxTypes")
@@ -62,11 +63,11 @@ def _context(where: str, context: Json, policy: Policy) -> Iterator[str]:
 
 def _hosts(where: str, container: Json, policy: Policy) -> Iterator[str]:
     """Yield probes and hooks that the kubelet sends to another host: it would look around the node's network."""
-    lifecycle = podspecs.inner(container, "lifecycle")
-    asked = [(name, podspecs.inner(container, name)) for name in _PROBES]
-    asked += [(f"lifecycle.{name}", podspecs.inner(lifecycle, name)) for name in _HOOKS]
+    lifecycle = json_parts.inner(container, "lifecycle")
+    asked = [(name, json_parts.inner(container, name)) for name in _PROBES]
+    asked += [(f"lifecycle.{name}", json_parts.inner(lifecycle, name)) for name in _HOOKS]
     for name, handler in asked:
         for way in ("httpGet", "tcpSocket"):
-            host = podspecs.inner(handler, way).get("host")
+            host = json_parts.inner(handler, way).get("host")
             if host and not is_on(policy.probe_hosts, str(host)):
                 yield not_on(f"{where}.{name}.{way}.host", f"host {host}", "probeHosts")

@@ -8,12 +8,10 @@ import msgspec
 
 from gatelift_agent.core.values import shapes
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared.json_parts import Json, inner, objects
+from gatelift_kinds.shared.server_additions import CONTAINER_LISTS
 from gatelift_kinds.shared.values import PodSpecAt
 from gatelift_kube.values.unreadable import UNREADABLE
-
-Json = dict[str, Any]
-
-_CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
 class SpecError(Exception):
@@ -72,18 +70,6 @@ def _pod_spec(kind: Kind[Any], at: PodSpecAt, spec: Json) -> FoundSpec:
 def containers(path: str, spec: Json) -> list[tuple[str, Json]]:
     """Return all containers of a pod spec, each with its path for texts."""
     found = []
-    for name in _CONTAINER_LISTS:
+    for name in CONTAINER_LISTS:
         found += [(f"{path}.{name}[{each.get('name', '')}]", each) for each in objects(spec, name)]
     return found
-
-
-def objects(parent: Json, name: str) -> list[Json]:
-    """Return the JSON objects in the list `name`, an empty list where there is none."""
-    items = parent.get(name)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def inner(parent: Json, name: str) -> Json:
-    """Return the JSON object `name`, an empty one where there is none."""
-    found = parent.get(name)
-    return found if isinstance(found, dict) else {}

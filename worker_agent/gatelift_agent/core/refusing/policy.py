@@ -11,10 +11,11 @@ from typing import Any
 
 from gatelift_agent.core.refusing import allow_lists, pod_security, podspecs
 from gatelift_agent.core.refusing.allow_lists import denied
-from gatelift_agent.core.refusing.podspecs import Json
 from gatelift_agent.core.values import shapes
 from gatelift_agent.core.values.settings import Policy
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared import json_parts
+from gatelift_kinds.shared.json_parts import Json
 from gatelift_kube.objects.core import Namespace
 from gatelift_wire.values.keys import LABEL_ACCEPT
 from gatelift_wire.values.messages import PodSetRequest
@@ -129,7 +130,7 @@ def _identity_violations(path: str, spec: Json, policy: Policy) -> Iterator[str]
 
 
 def _container_violations(where: str, container: Json, policy: Policy) -> Iterator[str]:
-    context = podspecs.inner(container, "securityContext")
+    context = json_parts.inner(container, "securityContext")
     if not policy.privileged:
         if context.get("privileged"):
             yield denied(f"{where}.securityContext.privileged", "a privileged container", "policy.privileged")
@@ -138,7 +139,7 @@ def _container_violations(where: str, container: Json, policy: Policy) -> Iterat
         if _runs_host_process(container):
             field = f"{where}.securityContext.windowsOptions.hostProcess"
             yield denied(field, "a host process", "policy.privileged")
-    added = podspecs.inner(context, "capabilities").get("add")
+    added = json_parts.inner(context, "capabilities").get("add")
     extra = sorted(str(name) for name in added if name not in policy.capabilities) if isinstance(added, list) else []
     if extra:
         field = f"{where}.securityContext.capabilities.add"
@@ -146,9 +147,9 @@ def _container_violations(where: str, container: Json, policy: Policy) -> Iterat
             f"{field}: {', '.join(extra)} not on the allow-list;"
             " remove it or add it to policy.capabilities in the agent's configuration"
         )
-    if not policy.host_ports and any(port.get("hostPort") for port in podspecs.objects(container, "ports")):
+    if not policy.host_ports and any(port.get("hostPort") for port in json_parts.objects(container, "ports")):
         yield denied(f"{where}.ports.hostPort", "a node's port", "policy.hostPorts")
 
 
 def _runs_host_process(parent: Json) -> bool:
-    return bool(podspecs.inner(podspecs.inner(parent, "securityContext"), "windowsOptions").get("hostProcess"))
+    return bool(json_parts.inner(json_parts.inner(parent, "securityContext"), "windowsOptions").get("hostProcess"))

@@ -1,4 +1,4 @@
-"""What of a pod stays as it was when its run began elsewhere (`fixed`). Pure. Neighbour: `rules`.
+"""What of a pod stays as it was when its run began elsewhere (`fixed`). Pure. Neighbour: `pod_review`.
 
 At home it stays at its gate, where the API server lets more be changed than of a pod that runs.
 """

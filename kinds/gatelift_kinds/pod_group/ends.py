@@ -1,0 +1,143 @@
+"""When a group is over and how, and what is told while replacements are waited for. Pure.
+
+KEP-976 and Kueue's rules (pods-and-slices 2.7, 2.8), with two differences. The result is what it is: of a group of
+which one pod in three succeeded Kueue says Succeeded. And who says that nobody is to replace a pod has to have ended.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
+from gatelift_kinds.pod_group.member import MemberState
+from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
+from gatelift_kinds.pod_group.slots import places
+from gatelift_kinds.shared.values import ObjectEnd
+from gatelift_kube.objects.conditions import FALSE, TRUE
+from gatelift_kube.objects.meta import Condition
+
+WAITING = "WaitingForReplacementPods"
+"""Type of the condition, as Kueue spells it. While it is True the Workload is not admissible."""
+PODS_FAILED, PODS_READY = "PodsFailed", "PodsReady"
+ALL_THERE = "No pods are missing"
+
+
+class Over(enum.Enum):
+    """Why a group is over."""
+
+    FINISHED = "finished"
+    """It came to its own end: the Workload says how, finalizers go."""
+    DELETED = "deleted"
+    """A person deleted its Workload: pods are ended and deleted, finalizers go, on workers too."""
+    ABANDONED = "abandoned"
+    """All its pods were deleted, and nothing of them runs: finalizers go, and with the last pod the Workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEnd:
+    """How a group is over; `outcome` where it came to its own end."""
+
+    over: Over
+    outcome: ObjectEnd | None = None
+
+
+def end(members: GroupMembers, total: int, *, serving: bool = False, workload_deleted: bool = False) -> GroupEnd | None:
+    """Return how a group of `total` pods is over, None while it is not.
+
+    `serving`: it never comes to an end of its own. `workload_deleted`: by a person.
+    """
+    if workload_deleted:
+        return GroupEnd(over=Over.DELETED)
+    if is_abandoned(members):
+        return GroupEnd(over=Over.ABANDONED)
+    if serving:
+        return None
+    for_good = members.unretriable and not _goes_on(members)
+    if for_good or members.counts[MemberState.SUCCEEDED] >= total > 0:
+        return GroupEnd(over=Over.FINISHED, outcome=outcome(members, total))
+    return None
+
+
+def is_abandoned(members: GroupMembers) -> bool:
+    """Say whether all that is known of a group was deleted by its user, and nothing of it runs or may."""
+    return 0 < len(members) == members.deleted and not _goes_on(members)
+
+
+def outcome(members: GroupMembers, total: int) -> ObjectEnd:
+    """Return the result of a group with numbers: succeeded when all of its pods did.
+
+    `gone`: what neither succeeded nor shows that it failed: deleted, or never made.
+    """
+    succeeded = min(total, members.counts[MemberState.SUCCEEDED])
+    failed = min(total - succeeded, members.counts[MemberState.FAILED])
+    gone = total - succeeded - failed
+    parts = [f"Pods succeeded: {succeeded}/{total}"]
+    parts += [f"{word}: {count}" for word, count in (("failed", failed), ("gone", gone)) if count]
+    return ObjectEnd(succeeded=succeeded == total, message=", ".join(parts))
+
+
+def all_ready(members: GroupMembers, total: int) -> bool:
+    """Say whether as many pods as the group has are ready, or have succeeded."""
+    return members.ready >= total > 0
+
+
+def reclaimable(members: GroupMembers, plan: GroupPlan, *, serving: bool = False) -> tuple[tuple[str, int], ...]:
+    """Return per pod set how many pods need quota no longer, without zeros: those that succeeded (KEP-976, KEP-78)."""
+    if serving:
+        return ()
+    done = [(each.name, min(each.count, _count(members, each.name, MemberState.SUCCEEDED))) for each in plan.pod_sets]
+    return tuple((name, count) for name, count in done if count)
+
+
+def absent(members: GroupMembers, plan: GroupPlan, *, fast: bool = False, evicted: bool = False) -> int:
+    """Return how many pods have to be replaced.
+
+    Never those of declared sets that have not come yet: of such sets only pods that failed count. `fast`: the group was
+    admitted by its first pod, so one is enough. `evicted`: what is leaving was ended by us, and is not there next time.
+    """
+    if fast:
+        return 0 if members.present or members.counts[MemberState.LEAVING] else 1
+    return sum(_absent_of(members, each, evicted=evicted) for each in plan.pod_sets)
+
+
+def waiting_condition(missing: int, said: Condition | None, evicted: Condition | None) -> Condition | None:
+    """Return the condition WaitingForReplacementPods to put, None where it stays as it is, or is not needed.
+
+    `missing`: what `absent` says. `said`: the condition as it is; `evicted`: the condition Evicted. An eviction gives
+    it its reason and message, also while it is True; an admission does not touch it.
+    """
+    is_true = said is not None and said.status == TRUE
+    if not missing:
+        return _condition(FALSE, PODS_READY, ALL_THERE) if is_true else None
+    if evicted is not None and evicted.status == TRUE:
+        told = said is not None and is_true and (said.reason, said.message) == (evicted.reason, evicted.message)
+        return None if told else _condition(TRUE, evicted.reason, evicted.message)
+    if is_true:
+        return None
+    text = f"{missing} {'pod' if missing == 1 else 'pods'} failed or gone: make as many again under the group's name"
+    return _condition(TRUE, PODS_FAILED, text)
+
+
+def _absent_of(members: GroupMembers, planned: PlannedSet, *, evicted: bool) -> int:
+    role = members.roles.get(planned.name)
+    if role is None:
+        return 0 if planned.comes_later else planned.count
+    found = places(role, planned.count)
+    leaving = max(0, role.counts[MemberState.LEAVING] - found.heirs) if evicted else 0
+    gone = min(found.empty, role.counts[MemberState.FAILED]) if planned.comes_later else found.empty
+    return gone + leaving
+
+
+def _count(members: GroupMembers, role: str, state: MemberState) -> int:
+    found = members.roles.get(role)
+    return found.counts[state] if found is not None else 0
+
+
+def _goes_on(members: GroupMembers) -> bool:
+    """Say whether a pod of the group waits, or may run."""
+    return any(members.counts[state] for state in (MemberState.WAITING, *RUNNING))
+
+
+def _condition(status: str, reason: str, message: str) -> Condition:
+    return Condition(type=WAITING, status=status, reason=reason, message=message)

@@ -1,0 +1,80 @@
+"""Which role a pod of a group has: by its hash, or by name and shape where a driver declared the sets. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from gatelift_kinds.pod_group.declaration import Declaration, undeclared
+from gatelift_kinds.pod_group.marks import GroupMarks
+from gatelift_kinds.pod_group.shapes import mismatch, role_of, shape_of
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.json_parts import Json
+from gatelift_kinds.shared.rules import label
+
+
+class RoleFit(NamedTuple):
+    """A role, or why there is none: "" for what is not so. Who fits none is never let go, and told why."""
+
+    role: str
+    text: str = ""
+
+
+def fit(
+    marks: GroupMarks,
+    spec: Json,
+    declaration: Declaration | None = None,
+    driver: Json | None = None,
+    *,
+    lifted: bool = False,
+) -> RoleFit:
+    """Return the role of a pod by what it says and its spec as served.
+
+    `declaration`: of its group, where there is one; `driver`: the spec of the pod that made it. None for that pod
+    itself, which fits whatever it declares of the others. `lifted`: it was let go, and with that its spec has what the
+    flavor adds, so it keeps the role that it was let go as.
+    """
+    if lifted and marks.pod_set:
+        return RoleFit(marks.pod_set)
+    if declaration is None:
+        return _by_hash(marks, spec)
+    role = declaration.own(marks.role) if driver is None else marks.role
+    if not role:
+        text = "is missing: the sets of the group are declared, and the pod says of which it is in this label"
+        return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {text}")
+    unknown = undeclared(role, declaration)
+    if unknown:
+        return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
+    if lifted or driver is None:
+        return RoleFit(role)
+    return _shaped(role, spec, declaration, driver)
+
+
+def _by_hash(marks: GroupMarks, spec: Json) -> RoleFit:
+    if marks.role and not marks.sets:
+        text = f"{label(markers.POD_GROUP_ROLE)}: no pod of the group declares its sets ({markers.POD_GROUP_SETS})"
+        return RoleFit("", f"{text} yet: make the one that does, or leave the role out")
+    return RoleFit(role_of(spec, marks.role_hash))
+
+
+def fit_first(first: RoleFit, first_spec: Json, spec: Json) -> RoleFit:
+    """Return the role of a later pod of a group that was admitted by its first one: that one's, if it is as that one.
+
+    What quota was given for was the first pod, as often as the group has pods. Asked of pods at their gate.
+    """
+    if shape_of(first_spec) == shape_of(spec):
+        return first
+    text = mismatch(first_spec, spec, spec.get("priorityClassName") or "")
+    difference = f"spec.{text}" if text else "spec: ports, affinity, topology spread or the shape of a container differ"
+    return RoleFit("", f"{difference}: the group was admitted by its first pod, so make the others like that one")
+
+
+def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json) -> RoleFit:
+    found = declaration.named(role)
+    template = found.template if found is not None else None
+    wanted = driver if template is None else msgspec.json.decode(template)["spec"]
+    text = mismatch(wanted, spec, driver.get("priorityClassName") or "")
+    if not text:
+        return RoleFit(role)
+    return RoleFit("", f"spec.{text}: make the pod as set {role} says, or mend {markers.POD_GROUP_SETS} of the driver")

@@ -1,0 +1,96 @@
+"""What the webhook sets on a pod of a group and refuses of it, besides what holds for all pods. Pure.
+
+What one pod alone shows is refused here; in what members differ, the Workload's composition tells. A change is judged
+by what is new in it: what was there before is changed, ended and deleted as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gatelift_kinds.pod_group import declaration, marks
+from gatelift_kinds.shared import asked_for, markers, pod_review, rules
+from gatelift_kinds.shared.patches import Operation, add_to_map
+from gatelift_kinds.shared.review import FieldError, Verdict, WebhookFacts
+from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
+from gatelift_kube.values.plain_text import plain
+
+KEPT = (
+    (annotation, markers.POD_GROUP_SETS, "the Workload was made of them"),
+    (annotation, markers.ROLE_HASH, "it is the pod's role"),
+    (label, markers.POD_GROUP_ROLE, "it is the pod's role"),
+)
+"""What a member says once: path, key, and why."""
+
+
+def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
+    """Return the operations that take a new pod over, with its rank in the group where another label has that."""
+    taken = pod_review.defaults(obj, facts)
+    return (*taken, *_index(obj)) if taken else ()
+
+
+def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
+    """Return what is wrong with a new pod, after defaulting."""
+    errors = [*_problems(obj), *_bound(obj)]
+    warnings = tuple(marks.warnings(rules.marks(obj), rules.notes(obj)))
+    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.created(obj, facts))
+
+
+def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
+    """Return what is wrong with a change of a pod."""
+    before = {str(error) for error in _problems(old)}
+    errors = [error for error in _problems(new) if str(error) not in before]
+    errors += [*_joined(old, new, facts), *_resized(old, new, facts), *_said_anew(old, new)]
+    told = marks.warnings(rules.marks(old), rules.notes(old))
+    warnings = tuple(text for text in marks.warnings(rules.marks(new), rules.notes(new)) if text not in told)
+    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.changed(old, new, facts))
+
+
+def _problems(obj: Object) -> list[FieldError]:
+    labels, notes = rules.marks(obj), rules.notes(obj)
+    sets = declaration.problems(marks.read(labels, notes), notes.get(markers.POD_GROUP_TOTAL_COUNT))
+    return [*marks.problems(labels, notes), *sets]
+
+
+def _bound(obj: Object) -> Iterator[FieldError]:
+    node = (obj.get("spec") or {}).get("nodeName")
+    if node:
+        text = "names a node, and a pod of a group gets one after the group is admitted: use nodeSelector or affinity"
+        yield forbidden("spec.nodeName", text)
+
+
+def _joined(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
+    """Yield an error for a pod that joins a group late: it may wait for quota by itself already, or run on it."""
+    group = pod_review.group(new)
+    if group and not pod_review.group(old) and not _waits(old, new, facts):
+        text = "cannot be given to a pod that runs, or whose Workload holds quota: make a new pod in the group"
+        yield invalid(pod_review.group_path(new), plain(group, marks.SHOWN_CHARS_MAX), text)
+
+
+def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
+    """Yield an error for another size of a group that runs, or is about to; until then members that differ are told."""
+    was, now = (rules.notes(each).get(markers.POD_GROUP_TOTAL_COUNT) for each in (old, new))
+    if was is not None and was != now and not _waits(old, new, facts):
+        text = "is immutable once the group runs, or its Workload holds quota: make a new group"
+        shown = plain(now or "", marks.SHOWN_CHARS_MAX)
+        yield invalid(annotation(markers.POD_GROUP_TOTAL_COUNT), shown, text)
+
+
+def _waits(old: Object, new: Object, facts: WebhookFacts) -> bool:
+    return pod_review.gated(old) and pod_review.gated(new) and not facts.reserved_by
+
+
+def _said_anew(old: Object, new: Object) -> Iterator[FieldError]:
+    for where, key, why in KEPT:
+        was, now = ((rules.marks if where is label else rules.notes)(each).get(key) for each in (old, new))
+        if was is not None and was != now:
+            yield invalid(where(key), plain(now or "", marks.SHOWN_CHARS_MAX), f"is immutable, {why}: make a new pod")
+
+
+def _index(obj: Object) -> list[Operation]:
+    """Return the operation that copies the pod's rank from the label that an annotation names."""
+    labels, notes = rules.marks(obj), rules.notes(obj)
+    rank = labels.get(notes.get(markers.POD_GROUP_POD_INDEX_LABEL, ""))
+    if rank is None or markers.POD_GROUP_POD_INDEX in labels:
+        return []
+    return add_to_map(("metadata", "labels"), labels, {markers.POD_GROUP_POD_INDEX: rank})
