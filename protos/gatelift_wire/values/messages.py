@@ -362,13 +362,32 @@ class PodTrouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """All of a placement leave (KEP-6143): each pod is being deleted, is over, or was never let go and is written to.
+
+    `since_seconds`: how long ago that was seen. `grace_seconds`: the longest that one of those that hold resources had
+    been given by then, `running_grace_seconds` that one of those whose containers run. `holds`: this worker frees
+    quota when they have stopped, whatever rule its manager has.
+    """
+
+    since_seconds: float = 0.0
+    grace_seconds: float = 0.0
+    running_grace_seconds: float = 0.0
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountsReport:
-    """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change."""
+    """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change.
+
+    Of any object while it stops, from when all of it `leaving` on: older agents never say that.
+    """
 
     key: PlacementKey
     pod_sets: tuple[PodSetCounts, ...]
     reclaimable: tuple[tuple[str, int], ...] = ()
     troubles: tuple[PodTrouble, ...] = ()  # of its pods, the first; older agents tell of none
+    leaving: Leaving | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

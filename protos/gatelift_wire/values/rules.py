@@ -435,6 +435,13 @@ RULES: dict[type, dict[str, Rule]] = {
         "pod_sets": _POD_SETS,
         "reclaimable": _AMOUNTS,
         "troubles": _many(_measure, limits.TROUBLES_MAX),
+        "leaving": _maybe(_measure),
+    },
+    messages.Leaving: {
+        "since_seconds": _SECONDS,
+        "grace_seconds": _SECONDS,
+        "running_grace_seconds": _SECONDS,
+        "holds": _flag,
     },
     messages.FailedContainer: {
         "pod": _NAME,
