@@ -12,6 +12,7 @@ from support.sim.objects import is_released
 from support.sim.world import STOP_SECONDS
 
 POLICY = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
+WHOLE = {"stays": 2000, "travels": 3000}
 STOPS = 50.0
 GRACE = 60
 
@@ -25,9 +26,9 @@ def a_world(queue: str = "travels", annotations: dict[str, str] | None = None) -
     return history
 
 
-def prioritised(history: History, name: str, priority: int, queue: str = "travels", cpu: str = "3") -> None:
-    """Let a user create a pod of a priority class, which is the whole queue and takes long to stop."""
-    document = a_pod(name).asking(cpu=cpu).document()
+def prioritised(history: History, name: str, priority: int, queue: str = "travels", cpu: str = "") -> None:
+    """Let a user create a pod of a priority class that takes long to stop; without `cpu` it is the whole queue."""
+    document = a_pod(name).asking(cpu=cpu or f"{WHOLE[queue]}m").document()
     document["metadata"]["namespace"] = TEAM
     document["metadata"]["labels"] |= {
         "kueue.x-k8s.io/queue-name": queue,
@@ -56,6 +57,112 @@ def test_qr_1_who_preempts_is_admitted_within_a_second_and_the_victim_ends_in_pe
     history.until("its successor is admitted", lambda: history.shows("high", "QuotaReserved"), 1.0)
     assert history.containers("low") == 1
     assert is_released(workload(history, "low"))
-    assert history.leader.charges(queue) == 3000
+    assert history.leader.charges(queue) == WHOLE[queue]
     history.until("it has stopped in its own time", lambda: history.containers("low") == 0, GRACE + 10.0)
     history.until("its successor runs", lambda: history.containers("high") == 1)
+
+
+def test_qr_3_five_who_preempt_at_once_take_five_victims_and_none_is_picked_twice() -> None:
+    """QR-3: in Kueue the next in line picks who is leaving already, and waits for it."""
+    history = a_world("stays")
+    for number in range(5):
+        prioritised(history, f"low-{number}", 1, "stays", cpu="400m")
+    for number in range(5):
+        history.until_runs(f"low-{number}")
+    for number in range(5):
+        prioritised(history, f"high-{number}", 9, "stays", cpu="400m")
+    highs = [f"high-{number}" for number in range(5)]
+    history.until("all are admitted", lambda: all(history.shows(each, "QuotaReserved") for each in highs), 3.0)
+    assert [history.containers(f"low-{number}") for number in range(5)] == [1] * 5, "each ends in its own time"
+    evictions = [each for number in range(5) for each in evicted(history, f"low-{number}")]
+    assert evictions == [1] * 5
+
+
+def evicted(history: History, name: str) -> list[int]:
+    """Return how often a pod's Workload was evicted, by reason."""
+    stats = workload(history, name)["status"].get("schedulingStats", {})
+    return [each["count"] for each in stats.get("evictions", [])]
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_qr_5_on_terminal_a_pod_keeps_its_quota_until_it_has_stopped(queue: str) -> None:
+    """QR-5 by the annotation of the ClusterQueue, QR-8 at a worker."""
+    history = a_world(queue, {"gatelift.dev/release": "OnTerminal"})
+    prioritised(history, "low", 1, queue)
+    history.until_runs("low")
+    prioritised(history, "high", 9, queue)
+    history.until("it says that it drains", lambda: history.shows("low", "gatelift.dev/Draining"), 5.0)
+    history.passes(STOPS - 10.0)
+    assert history.containers("low") == 1
+    assert not is_released(workload(history, "low"))
+    assert not history.shows("high", "QuotaReserved")
+    history.until("its successor runs", lambda: history.containers("high") == 1, 20.0)
+    assert history.containers("low") == 0
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_qr_5_a_job_is_released_once_no_pod_of_it_is_active_and_by_the_annotation_when_all_have_stopped(
+    queue: str,
+) -> None:
+    """QR-5 for Jobs."""
+    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
+        history = a_world(queue, annotations)
+        history.job("low", queue=queue, pods=2, cpu=f"{WHOLE[queue] // 2}m", stops_in=20.0)
+        history.until("both run", lambda: history.containers("low", "Job") == 2)
+        prioritised(history, "high", 9, queue)
+        history.until("it is being stopped", lambda: history.shows("low", "Evicted", "Job"), 5.0)
+        history.passes(5.0)
+        assert history.containers("low", "Job") == 2
+        assert history.shows("high", "QuotaReserved") is early
+        history.until("its successor runs", lambda: history.containers("high") == 1, 40.0)
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+@pytest.mark.parametrize("who", ["manager", "agent", "both"])
+def test_qr_9_killed_between_release_and_stop_there_is_one_release_and_one_run(queue: str, who: str) -> None:
+    """QR-9: the outside check counts charges and releases of each epoch, and what may run."""
+    history = a_world(queue)
+    history.job("low", queue=queue, pods=2, cpu=f"{WHOLE[queue] // 2}m", stops_in=STOPS)
+    history.until("both run", lambda: history.containers("low", "Job") == 2)
+    ran = history.runs("low", "Job")
+    prioritised(history, "high", 9, queue)
+    history.until("its successor is admitted", lambda: history.shows("high", "QuotaReserved"), 10.0)
+    if who != "agent" or queue == "stays":
+        history.kill_leader()
+    if who != "manager" and queue != "stays":
+        history.kill_agent(next(iter(ran)))
+    history.until("somebody leads", history.leads)
+    for _ in range(30):
+        history.passes(1.0)
+        found = history.workload("low", "Job")
+        assert found is not None
+        if history.containers("low", "Job"):
+            assert is_released(found), "a release is not undone"
+            assert found["status"].get("clusterName", "local") in {*ran, "local"}
+            assert history.leader.charges(queue) <= WHOLE[queue]
+    history.until("its successor runs", lambda: history.containers("high") == 1)
+    history.delete("home", POD, "high")
+    history.until("it runs again", lambda: history.containers("low", "Job") == 2)
+
+
+def test_qr_10_what_drains_on_a_cluster_that_is_lost_stays_as_it_was() -> None:
+    """QR-10: released stays released, held stays held, and it runs nowhere else."""
+    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
+        history = a_world("travels", annotations)
+        prioritised(history, "low", 1)
+        cluster = history.until_runs("low")
+        prioritised(history, "high", 9)
+        history.until("it is being stopped", lambda: history.containers("low") == 1 and drains(history), 5.0)
+        history.cut(cluster)
+        history.until_lost(cluster)
+        history.passes(1200.0)
+        assert is_released(workload(history, "low")) is early
+        assert workload(history, "low")["status"]["clusterName"] == cluster
+        assert history.shows("high", "QuotaReserved") is early
+        history.mend(cluster)
+        history.until("its successor runs", lambda: history.containers("high") == 1)
+
+
+def drains(history: History) -> bool:
+    """Say whether the pod low drains, by its record."""
+    return history.shows("low", "gatelift.dev/Draining")

@@ -87,7 +87,7 @@ class AttemptLedger:
 
     def release_early(self, uid: str, now: float) -> bool:
         """Let the quota go of what has not stopped yet; False when it was gone before. Nobody undoes it."""
-        if not self.release(uid, now):
+        if uid in self.early or not self.release(uid, now):
             return False
         self.charges[uid].early = True
         self.early[uid] = None
