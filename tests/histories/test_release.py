@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
+from gatelift.core.state import ghosts
+from gatelift_agent.core.values.settings import NominalCapacity
+from gatelift_kube.values.resources import CLUSTER_QUEUE, NODE, POD, WORKLOAD_PRIORITY_CLASS
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
@@ -17,16 +21,18 @@ STOPS = 50.0
 GRACE = 60
 
 
-def a_world(queue: str = "travels", annotations: dict[str, str] | None = None) -> History:
+def a_world(queue: str = "travels", annotations: dict[str, str] | None = None, **told: Any) -> History:
     """Return a history whose queue lets higher priorities in for lower ones."""
-    history = History(shown=False)
+    history = History(shown=False, **told)
     history.edit("home", CLUSTER_QUEUE, queue, {**POLICY, "metadata": {"annotations": annotations or {}}})
     for value in (1, 9):
         history.home.create(WORKLOAD_PRIORITY_CLASS, {"metadata": {"name": f"p{value}"}, "value": value})
     return history
 
 
-def prioritised(history: History, name: str, priority: int, queue: str = "travels", cpu: str = "") -> None:
+def prioritised(
+    history: History, name: str, priority: int, queue: str = "travels", cpu: str = "", stops: float = STOPS
+) -> None:
     """Let a user create a pod of a priority class that takes long to stop; without `cpu` it is the whole queue."""
     document = a_pod(name).asking(cpu=cpu or f"{WHOLE[queue]}m").document()
     document["metadata"]["namespace"] = TEAM
@@ -34,7 +40,7 @@ def prioritised(history: History, name: str, priority: int, queue: str = "travel
         "kueue.x-k8s.io/queue-name": queue,
         "kueue.x-k8s.io/priority-class": f"p{priority}",
     }
-    document["metadata"]["annotations"] = {STOP_SECONDS: f"{STOPS:g}"}
+    document["metadata"]["annotations"] = {STOP_SECONDS: f"{stops:g}"}
     document["spec"]["terminationGracePeriodSeconds"] = GRACE
     del document["status"]
     history.home.create(POD, document)
@@ -166,3 +172,90 @@ def test_qr_10_what_drains_on_a_cluster_that_is_lost_stays_as_it_was() -> None:
 def drains(history: History) -> bool:
     """Say whether the pod low drains, by its record."""
     return history.shows("low", "gatelift.dev/Draining")
+
+
+OFF = "featureGates: {%s: false}"
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+@pytest.mark.parametrize("gate", ["PodIntegrationFastQuotaRelease", "FastQuotaReleaseInPodIntegration"])
+def test_qr_2_with_the_gate_off_a_pod_keeps_its_quota_until_its_time_is_over(queue: str, gate: str) -> None:
+    """QR-2, under both names of the gate: until deletionTimestamp has passed, and not twice that long."""
+    history = a_world(queue, file=OFF % gate)
+    prioritised(history, "low", 1, queue, stops=10.0 * GRACE)
+    cluster = history.until_runs("low")
+    lose_nodes(history, cluster)  # so that what frees it is the time
+    prioritised(history, "high", 9, queue, stops=1.0)
+    history.until("it is being stopped", lambda: history.shows("low", "Evicted"), 5.0)
+    history.passes(GRACE - 5.0)
+    assert not history.shows("high", "QuotaReserved")
+    history.until("its time is over", lambda: history.shows("high", "QuotaReserved"), 10.0)
+    assert is_released(workload(history, "low"))
+    assert history.containers("low") == 1
+
+
+DEADLINE = "gatelift: {release: {strategies: {Pod: OnTerminal}, deadline: 2m}}"
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_qr_6_a_pod_that_never_stops_gives_its_quota_up_at_the_deadline_and_runs_nowhere_else(queue: str) -> None:
+    """QR-6: the kubelet is away, so that nobody says that it has stopped; two minutes after its time was over."""
+    history = a_world(queue, file=DEADLINE)
+    prioritised(history, "low", 1, queue, stops=1e6)
+    cluster = history.until_runs("low")
+    lose_nodes(history, cluster)
+    prioritised(history, "high", 9, queue, stops=1.0)
+    history.until("it is being stopped", lambda: history.shows("low", "Evicted"), 5.0)
+    history.passes(GRACE + 100.0)
+    assert not history.shows("high", "QuotaReserved")
+    history.until("the deadline", lambda: history.shows("high", "QuotaReserved"), 25.0)
+    assert reason(history) == "QuotaReleasedByDeadline"
+    assert history.leader.told["QuotaReleasedByDeadline"] == 1
+    history.passes(3600.0)
+    assert history.runs("low") == {cluster}
+    assert ghosts_of(history) == {(cluster, queue): WHOLE[queue]}
+
+
+def lose_nodes(history: History, cluster: str) -> None:
+    """Let all kubelets of a cluster be away: what they run, runs on."""
+    found = history.cluster(cluster)
+    for node in found.views(NODE):
+        found.cut_node(node["metadata"]["name"], lost=True)
+
+
+def reason(history: History) -> str:
+    found = workload(history, "low")["status"]["conditions"]
+    return next(each["reason"] for each in found if each["type"] == "gatelift.dev/Draining")
+
+
+def ghosts_of(history: History) -> dict[tuple[str, str], int]:
+    """Return milli-CPU that may still be occupied, by cluster and ClusterQueue."""
+    found: dict[tuple[str, str], int] = {}
+    for each in ghosts.all_of(history.leader.machine.core):
+        amount = sum(amount for (_, resource), amount in each.usage.items() if resource == "cpu")
+        found[each.cluster, each.queue] = found.get((each.cluster, each.queue), 0) + amount
+    return found
+
+
+def test_a_worker_may_insist_that_what_is_stopped_keeps_its_quota_until_it_has_stopped() -> None:
+    history = a_world("travels", agents={"holds_quota": True})
+    prioritised(history, "low", 1)
+    history.until_runs("low")
+    prioritised(history, "high", 9)
+    history.passes(STOPS - 10.0)
+    assert history.containers("low") == 1
+    assert not history.shows("high", "QuotaReserved")
+    history.until("its successor runs", lambda: history.containers("high") == 1)
+
+
+def test_qr_8_the_workers_own_quota_is_free_by_the_rule_that_came_with_the_commit() -> None:
+    """QR-8: each worker has room for one; who preempts is placed while the one before him ends."""
+    room = (NominalCapacity(flavor="default", resource="cpu", nominal=3000),)
+    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
+        history = a_world("travels", annotations, agents={"capacity": room}, workers=("a",))
+        prioritised(history, "low", 1)
+        history.until_runs("low")
+        prioritised(history, "high", 9)
+        history.passes(10.0)
+        assert history.containers("low") == 1
+        assert (history.containers("high") == 1) is early
