@@ -78,7 +78,7 @@ class Leases(Section):
 class Release(Section):
     """When quota of what is evicted is free again (KEP-6143)."""
 
-    strategies: dict[Literal["Pod", "Job"], Literal["OnTerminating", "OnTerminal"]] = {}
+    strategies: dict[Literal["Pod", "Job"], Literal["OnTerminating", "OnTerminal"]] = Field(default={})
     """By kind; what is not named has the default. The annotation `gatelift.dev/release` of a ClusterQueue wins."""
     deadline: Seconds = Field(default=DEADLINE_SECONDS, le=DEADLINE_SECONDS_MAX)
     """OnTerminal: so long after the last deletionTimestamp it is free of what has not stopped."""

@@ -9,6 +9,7 @@ import pytest
 from gatelift.core.state import ghosts
 from gatelift_agent.core.values.settings import NominalCapacity
 from gatelift_kube.values.resources import CLUSTER_QUEUE, NODE, POD, WORKLOAD_PRIORITY_CLASS
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM, Doc
 from support.sim.history import History
@@ -31,7 +32,14 @@ def a_world(queue: str = "travels", annotations: dict[str, str] | None = None, *
 
 
 def prioritised(
-    history: History, name: str, priority: int, queue: str = "travels", cpu: str = "", stops: float = STOPS
+    history: History,
+    name: str,
+    priority: int,
+    queue: str = "travels",
+    *,
+    cpu: str = "",
+    stops: float = STOPS,
+    on: str = "",
 ) -> None:
     """Let a user create a pod of a priority class that takes long to stop; without `cpu` it is the whole queue."""
     document = a_pod(name).asking(cpu=cpu or f"{WHOLE[queue]}m").document()
@@ -40,7 +48,7 @@ def prioritised(
         "kueue.x-k8s.io/queue-name": queue,
         "kueue.x-k8s.io/priority-class": f"p{priority}",
     }
-    document["metadata"]["annotations"] = {STOP_SECONDS: f"{stops:g}"}
+    document["metadata"]["annotations"] = {STOP_SECONDS: f"{stops:g}"} | ({ANNOTATION_CLUSTER: on} if on else {})
     document["spec"]["terminationGracePeriodSeconds"] = GRACE
     del document["status"]
     history.home.create(POD, document)
@@ -259,3 +267,15 @@ def test_qr_8_the_workers_own_quota_is_free_by_the_rule_that_came_with_the_commi
         history.passes(10.0)
         assert history.containers("low") == 1
         assert (history.containers("high") == 1) is early
+
+
+def test_qr_12_who_preempts_lands_where_there_is_real_room() -> None:
+    """QR-12: by all else it would go where its victim was, which has fewer placements than the other cluster."""
+    history = a_world("travels")
+    for name, cluster in (("low", "a"), ("small-0", "b"), ("small-1", "b")):
+        prioritised(history, name, 1 if name == "low" else 9, cpu="2700m" if name == "low" else "100m", on=cluster)
+        history.until_runs(name)
+    prioritised(history, "high", 9, cpu="2700m", stops=1.0)
+    history.until("its successor runs", lambda: history.containers("high") == 1, 10.0)
+    assert history.containers("low") == 1
+    assert history.runs("high") == {"b"}

@@ -39,6 +39,8 @@ class AttemptLedger:
     blocked: set[str] = field(default_factory=set)
     early: dict[str, None] = field(default_factory=dict)
     """UIDs of those that were released and may still occupy nodes."""
+    early_changes: int = 0
+    """How often one has come or gone."""
     reserved: int = 0
     released: int = 0
 
@@ -91,6 +93,7 @@ class AttemptLedger:
             return False
         self.charges[uid].early = True
         self.early[uid] = None
+        self.early_changes += 1
         return True
 
     def is_early(self, uid: str) -> bool:
@@ -100,7 +103,7 @@ class AttemptLedger:
     def release(self, uid: str, now: float) -> bool:
         """Let the quota go; False when it was gone before (releasing twice is releasing once): it has stopped."""
         known = self.charges.get(uid)
-        self.early.pop(uid, None)
+        self._has_stopped(uid)
         if known is None or known.released_at is not None:
             return False
         known.released_at = now
@@ -108,10 +111,15 @@ class AttemptLedger:
         self.engine.release(uid, now)
         return True
 
+    def _has_stopped(self, uid: str) -> None:
+        if uid in self.early:
+            del self.early[uid]
+            self.early_changes += 1
+
     def forget(self, uid: str) -> None:
         """Close the books of a Workload whose object is gone."""
         self.blocked.discard(uid)
-        self.early.pop(uid, None)
+        self._has_stopped(uid)
         known = self.charges.pop(uid, None)
         if known is not None and known.released_at is None:
             self.released += 1
