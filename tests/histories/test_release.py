@@ -20,6 +20,9 @@ POLICY = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
 WHOLE = {"stays": 2000, "travels": 3000}
 STOPS = 50.0
 GRACE = 60
+RULES = pytest.mark.parametrize(
+    ("rule", "early"), [({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)], ids=["by default", "OnTerminal"]
+)
 
 
 def a_world(queue: str = "travels", annotations: dict[str, str] | None = None, **told: Any) -> History:
@@ -114,21 +117,21 @@ def test_qr_5_on_terminal_a_pod_keeps_its_quota_until_it_has_stopped(queue: str)
     assert history.containers("low") == 0
 
 
+@RULES
 @pytest.mark.parametrize("queue", ["stays", "travels"])
 def test_qr_5_a_job_is_released_once_no_pod_of_it_is_active_and_by_the_annotation_when_all_have_stopped(
-    queue: str,
+    queue: str, rule: dict[str, str], early: bool
 ) -> None:
     """QR-5 for Jobs."""
-    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
-        history = a_world(queue, annotations)
-        history.job("low", queue=queue, pods=2, cpu=f"{WHOLE[queue] // 2}m", stops_in=20.0)
-        history.until("both run", lambda: history.containers("low", "Job") == 2)
-        prioritised(history, "high", 9, queue)
-        history.until("it is being stopped", lambda: history.shows("low", "Evicted", "Job"), 5.0)
-        history.passes(5.0)
-        assert history.containers("low", "Job") == 2
-        assert history.shows("high", "QuotaReserved") is early
-        history.until("its successor runs", lambda: history.containers("high") == 1, 40.0)
+    history = a_world(queue, rule)
+    history.job("low", queue=queue, pods=2, cpu=f"{WHOLE[queue] // 2}m", stops_in=20.0)
+    history.until("both run", lambda: history.containers("low", "Job") == 2)
+    prioritised(history, "high", 9, queue)
+    history.until("it is being stopped", lambda: history.shows("low", "Evicted", "Job"), 5.0)
+    history.passes(5.0)
+    assert history.containers("low", "Job") == 2
+    assert history.shows("high", "QuotaReserved") is early
+    history.until("its successor runs", lambda: history.containers("high") == 1, 40.0)
 
 
 @pytest.mark.parametrize("queue", ["stays", "travels"])
@@ -159,22 +162,22 @@ def test_qr_9_killed_between_release_and_stop_there_is_one_release_and_one_run(q
     history.until("it runs again", lambda: history.containers("low", "Job") == 2)
 
 
-def test_qr_10_what_drains_on_a_cluster_that_is_lost_stays_as_it_was() -> None:
+@RULES
+def test_qr_10_what_drains_on_a_cluster_that_is_lost_stays_as_it_was(rule: dict[str, str], early: bool) -> None:
     """QR-10: released stays released, held stays held, and it runs nowhere else."""
-    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
-        history = a_world("travels", annotations)
-        prioritised(history, "low", 1)
-        cluster = history.until_runs("low")
-        prioritised(history, "high", 9)
-        history.until("it is being stopped", lambda: history.containers("low") == 1 and drains(history), 5.0)
-        history.cut(cluster)
-        history.until_lost(cluster)
-        history.passes(1200.0)
-        assert is_released(workload(history, "low")) is early
-        assert workload(history, "low")["status"]["clusterName"] == cluster
-        assert history.shows("high", "QuotaReserved") is early
-        history.mend(cluster)
-        history.until("its successor runs", lambda: history.containers("high") == 1)
+    history = a_world("travels", rule)
+    prioritised(history, "low", 1)
+    cluster = history.until_runs("low")
+    prioritised(history, "high", 9)
+    history.until("it is being stopped", lambda: history.containers("low") == 1 and drains(history), 5.0)
+    history.cut(cluster)
+    history.until_lost(cluster)
+    history.passes(1200.0)
+    assert is_released(workload(history, "low")) is early
+    assert workload(history, "low")["status"]["clusterName"] == cluster
+    assert history.shows("high", "QuotaReserved") is early
+    history.mend(cluster)
+    history.until("its successor runs", lambda: history.containers("high") == 1)
 
 
 def drains(history: History) -> bool:
@@ -256,17 +259,19 @@ def test_a_worker_may_insist_that_what_is_stopped_keeps_its_quota_until_it_has_s
     history.until("its successor runs", lambda: history.containers("high") == 1)
 
 
-def test_qr_8_the_workers_own_quota_is_free_by_the_rule_that_came_with_the_commit() -> None:
+@RULES
+def test_qr_8_the_workers_own_quota_is_free_by_the_rule_that_came_with_the_commit(
+    rule: dict[str, str], early: bool
+) -> None:
     """QR-8: each worker has room for one; who preempts is placed while the one before him ends."""
     room = (NominalCapacity(flavor="default", resource="cpu", nominal=3000),)
-    for annotations, early in (({}, True), ({"gatelift.dev/release": "OnTerminal"}, False)):
-        history = a_world("travels", annotations, agents={"capacity": room}, workers=("a",))
-        prioritised(history, "low", 1)
-        history.until_runs("low")
-        prioritised(history, "high", 9)
-        history.passes(10.0)
-        assert history.containers("low") == 1
-        assert (history.containers("high") == 1) is early
+    history = a_world("travels", rule, agents={"capacity": room}, workers=("a",))
+    prioritised(history, "low", 1)
+    history.until_runs("low")
+    prioritised(history, "high", 9)
+    history.passes(10.0)
+    assert history.containers("low") == 1
+    assert (history.containers("high") == 1) is early
 
 
 def test_qr_12_who_preempts_lands_where_there_is_real_room() -> None:

@@ -2,10 +2,11 @@
 
 After every write `charged + ghost >= requests of the pods that may run`: lifted, not terminal, terminating included,
 made by us or by anybody for a managed object (QR-11). What a record says to be released early (KEP-6143) was asked for
-by pods each of whose deletions had been accepted, and only what these ask for runs uncharged: it never grows. *Ghost* is what nobody granted, since a person went around everything:
-it begins with the write that shows it, falls with what runs of it, and must be gone again within a bound. What runs
-and was granted only in a history that a restore has lost is charged to nobody until it has ended. Charged is
-what the Workloads say and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
+by pods each of whose deletions had been accepted, and only these run on uncharged. *Ghost* is what nobody granted,
+since a person went around everything: it begins with the write that shows it, falls with what runs of it, and must be
+gone again within a bound. What runs and was granted only in a history that a restore has lost is charged to nobody
+until it has ended. Charged is what the Workloads say and, where somebody asks it, what the leading manager says it
+charges. Knows no core and no kind.
 """
 
 from __future__ import annotations
