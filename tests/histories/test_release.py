@@ -236,7 +236,7 @@ def lose_nodes(history: History, cluster: str) -> None:
 
 def reason(history: History) -> str:
     found = workload(history, "low")["status"]["conditions"]
-    return next(each["reason"] for each in found if each["type"] == "gatelift.dev/Draining")
+    return str(next(each["reason"] for each in found if each["type"] == "gatelift.dev/Draining"))
 
 
 def ghosts_of(history: History) -> dict[tuple[str, str], int]:
