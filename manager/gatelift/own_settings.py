@@ -75,7 +75,7 @@ class Leases(Section):
         return value
 
 
-class Release(Section):
+class QuotaRelease(Section):
     """When quota of what is evicted is free again (KEP-6143)."""
 
     strategies: dict[Literal["Pod", "Job"], Literal["OnTerminating", "OnTerminal"]] = Field(default={})
@@ -127,5 +127,5 @@ class Gatelift(EnvironmentSettings):
     admission: WakingSettings = WakingSettings()
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
-    release: Release = Release()
+    release: QuotaRelease = QuotaRelease()
     certificates: Certificates = Certificates()

@@ -15,6 +15,7 @@ from gatelift_wire.values.inventory import ForeignRun, InventoryChunk, Inventory
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.limits import LEASE_SECONDS, RENEW_SECONDS
 from gatelift_wire.values.refusals import CloseReason, Refusal
+from gatelift_wire.values.release import Leaving
 
 # --- the frame ---------------------------------------------------------------------------------------------------
 
@@ -359,21 +360,6 @@ class PodTrouble:
     reason: str
     pod: str
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
-    """All of a placement leave (KEP-6143): each pod is being deleted, is over, or was never let go and is written to.
-
-    `since_seconds`: how long ago that was seen. `grace_seconds`: the longest that one of those that hold resources had
-    been given by then, `running_grace_seconds` that one of those whose containers run. `holds`: this worker frees
-    quota when they have stopped, whatever rule its manager has.
-    """
-
-    since_seconds: float = 0.0
-    grace_seconds: float = 0.0
-    running_grace_seconds: float = 0.0
-    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

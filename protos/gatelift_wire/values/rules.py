@@ -438,9 +438,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "leaving": _maybe(_measure),
     },
     messages.Leaving: {
-        "since_seconds": _SECONDS,
-        "grace_seconds": _SECONDS,
-        "running_grace_seconds": _SECONDS,
+        **dict.fromkeys(("since_seconds", "grace_seconds", "running_grace_seconds"), _SECONDS),
         "holds": _flag,
     },
     messages.FailedContainer: {

@@ -14,6 +14,7 @@ from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import targets
+from gatelift.core.state import ghosts
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.values import amounts
@@ -161,7 +162,7 @@ def rank(view: ClusterView, want: Requirements, failures: float, load: int = 0, 
 
 def is_haunted(core: Core, view: ClusterView, want: Requirements) -> bool:
     """Say whether what a workload asks of a cluster may still be occupied by those whose quota is free already."""
-    left = core.haunted.at(core, view.name) if core.ledger.early else {}
+    left = ghosts.at(core, view.name)
     for name, amount in want.totals().items():
         room, ghost = view.capacity.get(name), left.get(name, 0)
         if amount and ghost and (room is None or room.largest_fit - ghost < amount):

@@ -3,7 +3,7 @@
 Three moments: stop asked, all leaving, stopped. From the second on a condition says that the Workload drains. Released
 is not ended (P1): the record keeps its reservation, cluster and epoch until the third, so every leader knows where to
 ask and what may still occupy nodes, and nothing of it is begun anew. The reason says whether the quota is free.
-Neighbours: `record` reads it, `releasing` has it written, `ledger` books it.
+Neighbours: `record` reads it, `releasing` has it written.
 """
 
 from __future__ import annotations

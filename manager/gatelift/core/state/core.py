@@ -31,7 +31,7 @@ from gatelift.core.state.creations import Creations
 from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.fenced import FencedPlacements
-from gatelift.core.state.ghosts import Haunted
+from gatelift.core.state.haunted import Haunted
 from gatelift.core.state.not_ready import NotReady
 from gatelift.core.state.open_offers import OpenOffers
 from gatelift.core.state.out_of_sight import OutOfSight

@@ -7,54 +7,27 @@ knows of whom, `releasing` tells of it, `fit` prefers clusters without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.state.core import Core
+from gatelift.core.state.haunted import Ghost
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Usage
 from gatelift_kube.objects.kueue import Workload
 
-if TYPE_CHECKING:
-    from gatelift.core.state.core import Core
-
-COUNT_SECONDS = 1.0
-"""What a choice of clusters goes by is counted so often at most where there are many: a thousand take milliseconds."""
 FEW = 32
 """So many are counted anew as often as one comes or goes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ghost:
-    """What one workload still may occupy of a cluster, by flavor and resource of its ClusterQueue."""
-
-    uid: str
-    cluster: str
-    queue: str
-    usage: Usage
-
-
-@dataclass(slots=True)
-class Haunted:
-    """What may still be occupied of each cluster, by resource, as it was counted last."""
-
-    _counted_at: float = float("-inf")
-    _counted_as: int = 0
-    _found: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def at(self, core: Core, cluster: str) -> Mapping[str, int]:
-        """Return what may still be occupied of a cluster."""
-        ledger = core.ledger
-        late = core.now >= self._counted_at + COUNT_SECONDS
-        if late or (self._counted_as != ledger.early_changes and len(ledger.early) <= FEW):
-            self._counted_at, self._counted_as = core.now, ledger.early_changes
-            self._found = {}
-            for each in all_of(core):
-                total = self._found.setdefault(each.cluster, {})
-                for (_, resource), amount in each.usage.items():
-                    total[resource] = total.get(resource, 0) + amount
-        return self._found.get(cluster, {})
+def at(core: Core, cluster: str) -> Mapping[str, int]:
+    """Return what may still be occupied of a cluster, by resource."""
+    ledger = core.ledger
+    if not ledger.early:
+        return {}
+    if core.haunted.is_old(core.now, changes=ledger.early_changes, few=len(ledger.early) <= FEW):
+        core.haunted.count(all_of(core), core.now, changes=ledger.early_changes)
+    return core.haunted.at(cluster)
 
 
 def all_of(core: Core) -> Iterator[Ghost]:

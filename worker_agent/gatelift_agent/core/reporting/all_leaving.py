@@ -17,8 +17,8 @@ from gatelift_agent.core.state.world import World
 from gatelift_kinds.shared import pods
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.limits import GRACE_SECONDS_MAX
-from gatelift_wire.values.messages import CountsReport, Leaving, PodSetCounts
-from gatelift_wire.values.release import ReleaseRule
+from gatelift_wire.values.messages import CountsReport, PodSetCounts
+from gatelift_wire.values.release import Leaving, ReleaseRule
 
 
 def look(world: World, placement: Placement, now: float) -> None:
