@@ -8,11 +8,11 @@ import pytest
 
 from gatelift.core.state import ghosts
 from gatelift_agent.core.values.settings import NominalCapacity
-from gatelift_kube.values.resources import CLUSTER_QUEUE, NODE, POD, WORKLOAD_PRIORITY_CLASS
+from gatelift_kube.values.resources import CLUSTER_QUEUE, NODE, POD, WORKLOAD, WORKLOAD_PRIORITY_CLASS
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 from support.manager.builders import a_pod
 from support.sim.cluster import TEAM, Doc
-from support.sim.history import History
+from support.sim.history import History, as_a_process_of_ours
 from support.sim.objects import is_released
 from support.sim.world import STOP_SECONDS
 
@@ -284,3 +284,61 @@ def test_qr_12_who_preempts_lands_where_there_is_real_room() -> None:
     history.until("its successor runs", lambda: history.containers("high") == 1, 10.0)
     assert history.containers("low") == 1
     assert history.runs("high") == {"b"}
+
+
+def test_qr_10_no_time_that_passes_while_a_cluster_is_silent_frees_anything() -> None:
+    """QR-10: cut off before the time of its pod is over, and not yet counted as lost when it is."""
+    history = a_world("travels", file=OFF % "PodIntegrationFastQuotaRelease")
+    prioritised(history, "low", 1, stops=10.0 * GRACE)
+    cluster = history.until_runs("low")
+    lose_nodes(history, cluster)
+    prioritised(history, "high", 9)
+    history.until("it is being stopped", lambda: history.shows("low", "Evicted"), 5.0)
+    history.passes(GRACE - 35.0)
+    history.cut(cluster)
+    history.passes(45.0)
+    assert not history.lost(cluster)
+    assert not is_released(workload(history, "low"))
+    history.until_lost(cluster)
+    assert not is_released(workload(history, "low"))
+    history.mend(cluster)
+    history.until("it is heard again", lambda: is_released(workload(history, "low")), 120.0)
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_what_its_user_deletes_keeps_its_quota_until_it_has_stopped(queue: str) -> None:
+    """An early release is of what was evicted, by its record."""
+    history = a_world(queue)
+    prioritised(history, "low", 1, queue)
+    history.until_runs("low")
+    history.delete("home", POD, "low")
+    prioritised(history, "next", 1, queue)
+    history.passes(20.0)
+    assert history.containers("low") == 1
+    assert not history.shows("next", "QuotaReserved")
+    history.until("the next one runs", lambda: history.containers("next") == 1, GRACE + 30.0)
+
+
+def test_a_release_that_somebody_writes_around_the_policy_frees_nothing() -> None:
+    """QR-9: only what this leader has decided, or one before it has left, is believed."""
+    history = a_world("travels", {"gatelift.dev/release": "OnTerminal"})
+    prioritised(history, "low", 1)
+    history.until_runs("low")
+    prioritised(history, "high", 9)
+    history.until("it drains", lambda: drains(history), 5.0)
+    found = workload(history, "low")
+    said = [
+        {**each, "reason": "QuotaReleased"} if each["reason"] == "QuotaHeld" else each for each in conditions(found)
+    ]
+    name = found["metadata"]["name"]
+    as_a_process_of_ours(history.home, WORKLOAD, name, {"status": {"conditions": said}}, "status")
+    assert is_released(workload(history, "low"))
+    history.world.account.pages.clear()  # it takes the forged word for a release, and what runs for a ghost
+    for _ in range(10):
+        history.passes(1.0)
+        assert history.leader.charges("travels") == WHOLE["travels"]
+        assert not history.shows("high", "QuotaReserved")
+
+
+def conditions(document: Doc) -> list[Doc]:
+    return list(document["status"]["conditions"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_wire.values import inventory, limits, messages
+from gatelift_wire.values import inventory, limits, messages, release
 from gatelift_wire.values.keys import PlacementKey, is_uid
 from gatelift_wire.values.violations import TooLarge, WireViolation
 
@@ -437,7 +437,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "troubles": _many(_measure, limits.TROUBLES_MAX),
         "leaving": _maybe(_measure),
     },
-    messages.Leaving: {
+    release.Leaving: {
         **dict.fromkeys(("since_seconds", "grace_seconds", "running_grace_seconds"), _SECONDS),
         "holds": _flag,
     },

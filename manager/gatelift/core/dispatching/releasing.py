@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import placing
 from gatelift.core.records import drains, status_writes
 from gatelift.core.records.attempt_states import AttemptState
@@ -27,6 +28,8 @@ from gatelift_wire.values.release import ReleaseRule
 
 SETTLE_SECONDS = 1.0
 """That quota is held until the stop is written after this: most pods have stopped by then."""
+SILENT_SECONDS = 5.0
+"""How often it is looked whether a cluster is heard again, of which all leaves by what it said before."""
 
 
 def heard(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
@@ -53,7 +56,11 @@ def look(case: Case) -> None:
     leave = attempt.leave
     if leave is None or attempt.state is not AttemptState.ENDING or not (rec.evicted and rec.reserved):
         return
-    if core.caution.halted or placing.open_view(core, attempt.cluster) is None or core.ledger.is_early(attempt.uid):
+    if core.caution.halted or core.ledger.is_early(attempt.uid):
+        return
+    view = placing.open_view(core, attempt.cluster)
+    if view is None or view.state is not LinkState.CONNECTED:  # what a silent one said may be over, and no time counts
+        core.agenda.wake(attempt.look, now + SILENT_SECONDS)
         return
     by = release.rule_of(core, known, attempt)
     due = release.due(by, leave, core.settings.release.deadline)
