@@ -88,6 +88,17 @@ def test_a_job_leaves_once_its_controller_has_seen_the_stop_and_each_pod_of_it_i
     assert word.leaving.grace_seconds == 30.0
 
 
+def test_a_job_whose_controller_has_not_seen_the_stop_may_make_more_and_does_not_leave() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place(kind="Job", name="j")
+    pod = made_by_the_job(stage, "j-1")
+    stage.change(JOB, "j", {"status": {"active": 1, "startTime": "2026-01-01T00:00:00Z"}}, "status")
+    stage.send(m.Stop(key=KEY, reason="Preempted"))
+    stage.remove(POD, pod, grace=30)
+    assert said(stage) == []
+
+
 def made_by_the_job(stage: Stage, name: str) -> str:
     """Let the Job controller make a pod that runs; return its name."""
     job = stage.job()
