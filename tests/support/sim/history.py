@@ -33,6 +33,8 @@ from support.sim.world import EXIT_CODE, RUN_SECONDS, STOP_SECONDS, WORKERS, Pla
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 """Nobody but the script does anything, and nothing breaks."""
+ON_TERMINAL = "gatelift: {release: {strategies: {Pod: OnTerminal, Job: OnTerminal}}}"
+"""The manager's file where what is evicted keeps its quota until it has stopped."""
 CONNECT_SECONDS = 60.0
 UNTIL_SECONDS = 300.0
 """Longer than any pause of a world without faults: LOST and a redial behind it."""
