@@ -38,6 +38,8 @@ def configure(*, human: bool = False, level: int = logging.INFO) -> None:
 def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Return a line in which no text steers a terminal: much of what is logged others said."""
     for name, value in line.items():
+        if type(value) is str and value.isascii() and value.isprintable():
+            continue  # nearly all of them
         if not isinstance(value, int | float):
             line[name] = _cleaned(value, lines=name != "event")
     return line

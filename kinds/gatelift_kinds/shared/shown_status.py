@@ -37,13 +37,18 @@ KEPT_BYTES_MAX = 16 * 1024
 """Statuses of pods whose reading is kept, and how long one is at most: 16 MB with what is shown of them, which may be
 three times as long. Each is asked for when it is written, and again when the user's object shows it."""
 
+KNOWN, KNOWN_BYTES_MAX = 1024, 64
+"""Words and times whose reading is kept, and how long a word's JSON is at most: all pods have the same few, and each
+status repeats those of the one before."""
+
 ESCAPED_CHARS = len(r"\ud83d\ude00")
 """The most that one character takes in JSON."""
 UTF_8_BYTES = 4
 """The most that it takes as it is."""
+WORD_BYTES_MAX = ESCAPED_CHARS * WORD_CHARS_MAX + len('""')
 
 _ABSENT = msgspec.Raw()
-_Reader = Callable[[msgspec.Raw], Any]
+_Reader = Callable[[msgspec.Raw | bytes], Any]
 
 
 class _Room:
@@ -62,7 +67,7 @@ def _reader(of: Any) -> _Reader:
     """Return what reads JSON of a type; None for another one."""
     decode = msgspec.json.Decoder(of).decode
 
-    def read(value: msgspec.Raw) -> Any:
+    def read(value: msgspec.Raw | bytes) -> Any:
         try:
             return decode(value) if value else None
         except UNREADABLE:
@@ -104,18 +109,35 @@ def _beginning(value: msgspec.Raw, longest: int) -> msgspec.Raw:
 
 def _word(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a word that is one: it names something, so it is shown whole or not at all."""
-    longest = min(WORD_CHARS_MAX, room.left)
-    found: str | None = _read_text(value) if len(value) <= ESCAPED_CHARS * longest + len('""') else None
-    if found is None or len(found) > longest or not (found.isprintable() or plain(found) == found):
+    size = len(value)
+    if size <= KNOWN_BYTES_MAX:
+        found = _known_word(bytes(value))
+    else:
+        found = _word_of(value) if size <= WORD_BYTES_MAX else None
+    if found is None:
         return None
-    room.left -= len(found)
+    left = room.left - len(found)
+    if left < 0:
+        return None
+    room.left = left
     return found
+
+
+def _word_of(value: msgspec.Raw | bytes) -> str | None:
+    found: str | None = _read_text(value)
+    if found is None or len(found) > WORD_CHARS_MAX or not (found.isprintable() or plain(found) == found):
+        return None
+    return found
+
+
+_known_word = lru_cache(maxsize=KNOWN)(_word_of)
+_is_known_time = lru_cache(maxsize=KNOWN)(is_time)
 
 
 def _time(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a time that is one: for another the API server would refuse the whole object, in its own words."""
     found = _word(value, room)
-    return found if found is not None and is_time(found) else None
+    return found if found is not None and _is_known_time(found) else None
 
 
 def _indexes(value: msgspec.Raw, room: _Room) -> str | None:

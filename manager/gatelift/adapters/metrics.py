@@ -49,6 +49,7 @@ class ManagerMetrics:
             "gatelift_certificates_issued_total", "Certificates asked of the authority", registry=self.registry
         )
         self._handle_of: dict[type, Histogram] = {}
+        self._notes_of: dict[str, Counter] = {}
         self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = Transitions(self.registry, local_queues=local_queues)
         self._gauges = Gauges(self.registry, local_queues=local_queues)
@@ -84,7 +85,10 @@ class ManagerMetrics:
             case IssueCertificate():
                 self._certificates.inc()
             case Note():
-                self._notes.labels(command.level).inc()
+                notes = self._notes_of.get(command.level)
+                if notes is None:
+                    notes = self._notes_of[command.level] = self._notes.labels(command.level)
+                notes.inc()
                 if isinstance(command, Transition):
                     self._transitions.count(command)
             case Read() | EmitEvent():

@@ -52,6 +52,10 @@ ACCOUNTS_MAX = 1024
 """Accounts that are kept although nothing is owed: one of each worker."""
 
 
+PAID_EVERY_SECONDS = 0.001
+"""What is owed is paid off in steps of this at the least: one frame asks several times, within a few hundred us."""
+
+
 class _Limit(NamedTuple):
     rate: float
     burst: float
@@ -75,10 +79,12 @@ class _Account:
     """Since when each frame had to wait for more than its pace."""
 
     def pay(self, now: float) -> None:
-        passed, self.at = now - self.at, now
+        passed = now - self.at
+        if passed < PAID_EVERY_SECONDS:
+            return
+        self.at = now
         if any(self.owed):
-            for index, limit in enumerate(_LIMITS):
-                self.owed[index] = max(0.0, self.owed[index] - passed * limit.rate)
+            self.owed = [max(0.0, owed - passed * limit.rate) for owed, limit in zip(self.owed, _LIMITS, strict=True)]
 
 
 class PeerBudget:

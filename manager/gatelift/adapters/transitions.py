@@ -5,6 +5,9 @@ Fed by the notes that `core.telling` makes of each transition; only the leader m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
@@ -19,23 +22,53 @@ Of = tuple[str, str, str]
 """ClusterQueue, name and namespace of the LocalQueue."""
 
 
+class _Making:
+    """Where metrics are registered, and whether LocalQueues have them, too."""
+
+    def __init__(self, registry: CollectorRegistry, *, local_queues: bool) -> None:
+        self.registry = registry
+        self.local_queues = local_queues
+
+
+Metric = TypeVar("Metric", Counter, Histogram)
+
+
+class _Series(Generic[Metric]):
+    """The series of one metric per ClusterQueue, and of one per LocalQueue where there is one, by their labels.
+
+    They are remembered: to look a series up by its labels takes longer than to count in it.
+    """
+
+    def __init__(self, queue: Metric, local: Metric | None) -> None:
+        self._queue: Metric = queue
+        self._local: Metric | None = local
+        self._known: dict[tuple[str, ...], tuple[Metric, ...]] = {}
+
+    def at(self, of: Of, labels: tuple[str, ...]) -> tuple[Metric, ...]:
+        """Return one series or two."""
+        key = of + labels
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        found = [self._queue.labels(of[0], *labels, LEADER)]
+        if self._local is not None:
+            found.append(self._local.labels(of[1], of[2], *labels, LEADER))
+        self._known[key] = tuple(found)
+        return tuple(found)
+
+
 class _Total:
     """One counter per ClusterQueue, and one per LocalQueue where these are wanted."""
 
     def __init__(self, made: _Making, name: str, text: str, *labels: str) -> None:
-        self._queue = Counter(f"kueue_{name}", text, ["cluster_queue", *labels, REPLICA_ROLE], registry=made.registry)
-        self._local = (
-            Counter(
-                f"kueue_local_queue_{name}", text, ["name", "namespace", *labels, REPLICA_ROLE], registry=made.registry
-            )
-            if made.local_queues
-            else None
-        )
+        def counter(prefix: str, queue: tuple[str, ...]) -> Counter:
+            return Counter(f"{prefix}_{name}", text, [*queue, *labels, REPLICA_ROLE], registry=made.registry)
+
+        self._series = _Series(*_both(made, counter))
 
     def add(self, of: Of, *labels: str) -> None:
-        self._queue.labels(of[0], *labels, LEADER).inc()
-        if self._local is not None:
-            self._local.labels(of[1], of[2], *labels, LEADER).inc()
+        for each in self._series.at(of, labels):
+            each.inc()
 
 
 class _Wait:
@@ -46,21 +79,17 @@ class _Wait:
             labelled = [*queue, *labels, REPLICA_ROLE]
             return Histogram(f"{prefix}_{name}", text, labelled, buckets=KUEUE_BUCKETS, registry=made.registry)
 
-        self._queue = histogram("kueue", ("cluster_queue",))
-        self._local = histogram("kueue_local_queue", ("name", "namespace")) if made.local_queues else None
+        self._series = _Series(*_both(made, histogram))
 
     def add(self, of: Of, seconds: float, *labels: str) -> None:
-        self._queue.labels(of[0], *labels, LEADER).observe(seconds)
-        if self._local is not None:
-            self._local.labels(of[1], of[2], *labels, LEADER).observe(seconds)
+        for each in self._series.at(of, labels):
+            each.observe(seconds)
 
 
-class _Making:
-    """Where metrics are registered, and whether LocalQueues have them, too."""
-
-    def __init__(self, registry: CollectorRegistry, *, local_queues: bool) -> None:
-        self.registry = registry
-        self.local_queues = local_queues
+def _both(made: _Making, metric: Callable[[str, tuple[str, ...]], Metric]) -> tuple[Metric, Metric | None]:
+    """Return a metric per ClusterQueue, and the same per LocalQueue where these are wanted."""
+    queue = metric("kueue", ("cluster_queue",))
+    return queue, metric("kueue_local_queue", ("name", "namespace")) if made.local_queues else None
 
 
 class Transitions:

@@ -105,6 +105,11 @@ class Facts:
         """Return what is counted of it: other numbers are news."""
         return self.placements, self.offers, self.unexplained, self.opened_session, self.no_new_work
 
+    def doubted_by(self) -> tuple[object, ...]:
+        """Return of what `identity` says who serves the cluster, and who can tell what was placed there before."""
+        sessions = self.restored_session, self.replaced_session, self.taken_over_session, self.settled_session
+        return sessions, self.cluster_uid, self.agent_lease, self.fenced_after, self.fenced_after_through
+
     @property
     def left_out(self) -> str:
         """What people are told of what cannot be written, as of the last write."""

@@ -71,6 +71,11 @@ class ClusterRecord:
         self._told_left_out = ""
 
     @property
+    def term(self) -> int:
+        """The term in which this process leads, 0 when it does not."""
+        return self._leading.term
+
+    @property
     def write_id(self) -> int | None:
         """The id of the write in flight."""
         return self._write.write_id if self._write else None

@@ -22,11 +22,11 @@ class RememberedView:
     def at(self, now: float) -> ClusterView:
         """Return what is to be seen now."""
         talk, record, facts = self._conversation, self._conversation.record, self._conversation.facts
-        open_, comparison = talk.sendable(now), record.comparison
-        doubt = (comparison.unproven(facts), comparison.unproven_through(facts), record.vouching)
-        recorded = (record.fenced(), doubt, talk.resynced)
-        said = (record.object, talk.hello, talk.capacity, talk.credits, talk.open_session, talk.state(), recorded)
-        of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
+        open_ = talk.sendable(now)
+        # All that a view is made of, as it is kept: what follows from it costs more than it does to compare.
+        recorded = (record.object, record.term, record.lost_session, record.comparison.proves_by, facts.doubted_by())
+        said = (talk.hello, talk.capacity, talk.credits, talk.open_session, talk.suspect, talk.resynced)
+        of = (open_, recorded, said, facts.lost, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out)
         if self._view is None or self._view[0] != of:
             self._view = (of, _made(talk, open_=open_))
         return self._view[1]

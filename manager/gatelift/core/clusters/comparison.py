@@ -26,6 +26,11 @@ class InventoryComparison:
         self.settled_before = 0
         """Doubts that were over when this process took over: inventories decide about what was in them."""
 
+    @property
+    def proves_by(self) -> tuple[int, int]:
+        """What of this decides, with the facts, what absence proves and whose word covers it."""
+        return self._first, self.settled_before
+
     def begin_anew(self) -> None:
         """Await nothing: a term begins or is over. An inventory that is open stays so."""
         self._first, self.awaited = 0, False

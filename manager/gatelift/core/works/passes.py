@@ -94,13 +94,15 @@ class Passes:
             core.agenda.wake(key, rests)
             return
         begun = len(core.commands)
-        with Boundary(self._look_failed, key, begun, now=now):
+        try:  # as `Boundary` does, which is three calls more for the most frequent of all
             self._pass(key, now)
             aside = containment.is_set_aside(core, key) if core.caution.set_aside else None
             if key.look not in _SAY_THEMSELVES:
                 containment.pass_done(core, key)
             if aside is not None and aside.live:
                 self._pass_on(BreakOff(cluster=aside.cluster, text=READ_AT_LAST), now)
+        except Exception as error:  # noqa: BLE001 (containment: it belongs to this key)
+            self._look_failed(key, begun, error, now)
 
     def _look_failed(self, key: Key, begun: int, error: Exception, now: float) -> None:
         """Drop what a look that came to no end has asked for, set its key aside, and stop what is to be stopped."""
