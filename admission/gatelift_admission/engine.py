@@ -35,7 +35,7 @@ from gatelift_admission.told import explain, retelling
 from gatelift_admission.told.answers import EngineAnswers
 from gatelift_admission.told.explain import Position
 from gatelift_admission.told.telling import bypass, overdue, stop_of, tell_all
-from gatelift_admission.values.model import CycleResult, Decision, EngineSettings
+from gatelift_admission.values.model import CycleResult, Decision, EngineSettings, Usage
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -222,6 +222,11 @@ class Engine(EngineAnswers):
         entry = self.state.entries.get(uid)
         if entry is not None and not entry.runs:
             self.set_usage(uid, {})
+
+    def usage_of(self, uid: str, counts: Mapping[str, int]) -> Usage:
+        """Return what so many of the granted pods of a workload ask for, charged or not; nothing without a grant."""
+        entry = self.state.entries.get(uid)
+        return entry.grant.of_pods(counts) if entry is not None else {}
 
     def set_ghost(self, uid: str, *, runs: bool, queue: str = "") -> None:
         """Say that a workload runs beside what its object shows, or that nothing of that does any more.

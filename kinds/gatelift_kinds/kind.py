@@ -262,6 +262,13 @@ class Travels(Protocol[UserT_contra]):
         """Return whether nothing of it runs or can start; `pods` are those of the placement."""
         ...
 
+    def leaving(self, obj: UserT_contra, pods: Sequence[Pod], key: PlacementKey) -> bool:
+        """Return whether all of it is on its way out, by deletions that were accepted, and no pod of it comes anew.
+
+        That may free quota before it has stopped (KEP-6143), so a kind that does not know says no.
+        """
+        return False
+
     def counts(self, obj: UserT_contra, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return where its pods are, per pod set; nothing where the object is the pod and says so itself."""
         return ()

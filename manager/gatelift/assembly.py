@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift import admission_settings
-from gatelift.config import Configuration, WaitForPodsReady
+from gatelift.config import FAST_RELEASE_GATES, Configuration, WaitForPodsReady
 from gatelift.core.api.wall import Wall
 from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.clusters.link_values import WriteIds
@@ -11,11 +11,13 @@ from gatelift.core.clusters.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.release_values import ReleaseSettings
 from gatelift.core.state.settings import CoreSettings
 from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import SERVED
 from gatelift_wire.sessions.leases import longest_right
 from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.release import ReleaseRule
 
 REQUEUE_BASE_SECONDS = 1.0
 """First pause after a failed placement, doubling. Kueue's MultiKueue comes back at once; its 60 s are for pods that do
@@ -65,6 +67,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
             after_finished=config.object_retention_policies.workloads.after_finished,
             after_deactivated=config.object_retention_policies.workloads.after_deactivated_by_kueue,
         ),
+        release=_release(config),
         manages_unnamed=config.manage_jobs_without_queue_name,
         managed_namespaces=managed_namespaces(config.managed_jobs_namespace_selector, besides=config.namespace),
         debug_invariants=gatelift.debug_invariants,
@@ -72,6 +75,16 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
     machine = Machine(settings, links, ids)
     machine.core.wall = wall  # the machine reads the clock, the links write texts by it
     return machine
+
+
+def _release(config: Configuration) -> ReleaseSettings:
+    """Return when quota of what is evicted is free again."""
+    section, gates = config.gatelift.release, config.feature_gates
+    return ReleaseSettings(
+        by_kind={kind: ReleaseRule(said) for kind, said in section.strategies.items()},
+        fast_pods=all(gates.get(name, True) for name in FAST_RELEASE_GATES),
+        deadline=section.deadline,
+    )
 
 
 def _readiness(section: WaitForPodsReady | None) -> ReadinessSettings | None:

@@ -54,7 +54,9 @@ FRAMEWORKS_OF_KUEUE = (
     "workload.codeflare.dev/appwrapper",
     "sparkoperator.k8s.io/sparkapplication",
 )
-GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost"})
+FAST_RELEASE_GATES = ("PodIntegrationFastQuotaRelease", "FastQuotaReleaseInPodIntegration")
+"""One gate, as KEP-6143 and as Kueue's code call it; on unless the file says otherwise."""
+GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost", *FAST_RELEASE_GATES})
 IN_USE = frozenset(
     {
         "apiVersion",
@@ -98,6 +100,7 @@ IN_USE = frozenset(
         "gatelift.admission",
         "gatelift.dispatch",
         "gatelift.advertise",
+        "gatelift.release",
         "gatelift.leases.renew",
         "gatelift.leases.suspectAfter",
         "gatelift.leases.lostAfter",
@@ -395,6 +398,14 @@ class Configuration(Section):
     tls: dict[str, Any] | None = None
     feature_gates: dict[str, Flag] = {}
     gatelift: Gatelift = Field(default_factory=Gatelift)
+
+    @field_validator("feature_gates")
+    @classmethod
+    def _one_gate_of_two_names(cls, value: dict[str, bool]) -> dict[str, bool]:
+        said = {value[name] for name in FAST_RELEASE_GATES if name in value}
+        if len(said) > 1:
+            raise ValueError(f"{' and '.join(FAST_RELEASE_GATES)} are one gate, and say two things: leave one out")
+        return value
 
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from gatelift.core.state.release_values import DEADLINE_SECONDS
 from gatelift.durations import Seconds
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_kube.process.setting_types import Flag, Whole, address
@@ -16,6 +18,8 @@ from gatelift_wire.sessions.leases import least_lost, longest_right
 from gatelift_wire.values.limits import LANDED_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS
 
 DAY = 24 * 3600.0
+DEADLINE_SECONDS_MAX = 7 * DAY
+"""Who waits longer for a pod that does not stop wants no deadline."""
 
 
 class Dispatch(Section):
@@ -71,6 +75,15 @@ class Leases(Section):
         return value
 
 
+class QuotaRelease(Section):
+    """When quota of what is evicted is free again (KEP-6143)."""
+
+    strategies: dict[Literal["Pod", "Job"], Literal["OnTerminating", "OnTerminal"]] = Field(default={})
+    """By kind; what is not named has the default. The annotation `gatelift.dev/release` of a ClusterQueue wins."""
+    deadline: Seconds = Field(default=DEADLINE_SECONDS, le=DEADLINE_SECONDS_MAX)
+    """OnTerminal: so long after the last deletionTimestamp it is free of what has not stopped."""
+
+
 class Certificates(Section):
     """Certificates of agents."""
 
@@ -114,4 +127,5 @@ class Gatelift(EnvironmentSettings):
     admission: WakingSettings = WakingSettings()
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
+    release: QuotaRelease = QuotaRelease()
     certificates: Certificates = Certificates()

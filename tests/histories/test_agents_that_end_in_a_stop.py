@@ -96,6 +96,7 @@ def with_its_word_unheard(history: History, cluster: str) -> None:
     """Die when it has seen all end and its manager has not heard it."""
     history.passes(1.0)
     history.cut(cluster)
+    history.world.net.break_all(cluster)  # else what has stalled may be heard once that is mended
     history.passes(STOPS_IN)
     history.kill_agent(cluster, again=False)
     history.mend(cluster)

@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kube.values.resources import NODE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import LOST
-from support.sim.history import History
+from support.sim.history import ON_TERMINAL, History
 
 KINDS = ("Pod", "Job")
 MINUTES = 300.0
@@ -116,7 +116,7 @@ def test_hd_80_what_goes_while_no_agent_watches_is_doubted(kind: str) -> None:
 
 def test_hd_80_what_goes_while_a_job_is_stopped_and_no_agent_watches_is_doubted() -> None:
     """Pods that a suspended Job deletes are not counted by its controller."""
-    history = History(shown=False)
+    history = History(shown=False, file=ON_TERMINAL)
     history.job("one")
     cluster = history.until_runs("one", "Job")
     lose_node(history, cluster)

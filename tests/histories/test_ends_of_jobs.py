@@ -9,7 +9,7 @@ from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD
 from gatelift_sandbox.behaviour import LOST, STOP_SECONDS
 from support.manager.builders import a_job
 from support.sim.cluster import TEAM, Doc
-from support.sim.history import History
+from support.sim.history import ON_TERMINAL, History
 
 QUEUES = {"travels": "a worker", "stays": "local"}
 
@@ -133,7 +133,7 @@ def test_hd_298_a_job_that_is_stopped_while_it_announces_its_end_ends_and_gives_
 @pytest.mark.parametrize("queue", QUEUES, ids=QUEUES.values())
 def test_hd_298_a_job_that_announces_its_end_after_its_start_time_was_cleared_gets_one_again(queue: str) -> None:
     """A pod of it fails while it stops, and no more may; or an earlier agent had stopped it too late."""
-    history = History(shown=False)
+    history = History(shown=False, file=ON_TERMINAL)
     failing_job(history, queue, stops_in=25.0, deadline=10_000)
     cluster = history.until_runs("one", "Job")
     waits = history.workload("one", "Job")

@@ -9,7 +9,7 @@ import pytest
 from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim.cluster import Doc
-from support.sim.history import History
+from support.sim.history import ON_TERMINAL, History
 from support.sim.objects import epoch_of
 
 BLAMED = "its status says no longer what Gatelift wrote"
@@ -83,7 +83,7 @@ def test_hd_179_a_dead_leaders_end_is_left_alone_until_its_cluster_was_heard(sta
 def test_hd_179_what_a_dead_leader_had_stopped_is_stopped_by_the_next_one_and_written_back_by_nobody(
     queue: str,
 ) -> None:
-    history = History(shown=False)
+    history = History(shown=False, file=ON_TERMINAL)
     history.job("one", queue)
     cluster = history.until_runs("one", "Job")
     history.until("it says so", lambda: history.shows("one", "Admitted", "Job"))

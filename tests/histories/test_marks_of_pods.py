@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_wire.values.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-from support.sim.history import History
+from support.sim.history import ON_TERMINAL, History
 
 ANOTHER = "11111111-1111-4111-8111-111111111111"
 KINDS = {"Pod": POD, "Job": JOB}
@@ -29,7 +29,7 @@ EVERY_EDIT = pytest.mark.parametrize("edit", EDITS)
 
 def runs(kind: str, queue: str) -> tuple[History, str]:
     """Return a history in which one object runs and fills its queue, and where; it takes half a minute to stop."""
-    history = History(shown=False)
+    history = History(shown=False, file=ON_TERMINAL)
     make: Any = history.job if kind == "Job" else history.pod
     make("one", queue, cpu="2", stops_in=30)
     cluster = history.until_runs("one", kind)

@@ -8,6 +8,7 @@ error that names its path.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -22,6 +23,7 @@ from gatelift_kube.values.numbers import whole
 from gatelift_kube.values.resources import RESOURCE_FLAVOR
 from gatelift_wire.streams import identity
 from gatelift_wire.values import limits, tokens
+from gatelift_wire.values.release import ReleaseRule
 
 __all__ = ["AgentConfiguration", "ConfigError", "load"]
 
@@ -155,6 +157,8 @@ class AgentConfiguration(EnvironmentSettings):
     watch_nodes: Flag = True
     capacity_from_nodes: Flag = True
     """Where `capacity` is empty: take what the nodes have, less what runs there; false: everything fits."""
+    release: Literal["", "OnTerminal"] = ""
+    """`OnTerminal`: what is stopped keeps its quota, here and at the manager, until it has stopped. Empty: its rule."""
     leader_election: LeaderElectionSection = LeaderElectionSection()
     api_per_second: Number = Field(default=500.0, gt=0, le=WRITES_MAX)
     api_in_flight: Whole = Field(default=32, ge=1, le=1024)
@@ -272,6 +276,7 @@ class AgentConfiguration(EnvironmentSettings):
                 for each in self.capacity
             ),
             capacity_from_nodes=self.counts_nodes,
+            holds_quota=self.release == ReleaseRule.ON_TERMINAL.value,
             shared_kinds=(RESOURCE_FLAVOR,),
         )
 

@@ -26,7 +26,7 @@ from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
-from gatelift_kinds.shared.pods import count_pods, holds_resources
+from gatelift_kinds.shared.pods import count_pods, holds_resources, leaves
 from gatelift_kinds.shared.review import Correction, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
@@ -359,12 +359,14 @@ class JobKind(Kind[Job]):
         """
         if any(holds_resources(pod) for pod in pods):
             return False
-        if self.outcome(obj) is not None:
-            return True
-        held = self.suspended(obj) and stop_marked(obj.metadata, key)
-        if obj.metadata.deletion_timestamp is not None:
-            return held
-        return held and not (obj.status.active or obj.status.terminating or self._unacknowledged(obj, key))
+        over = self.outcome(obj) is not None
+        quiet = over or obj.metadata.deletion_timestamp is not None or not obj.status.terminating
+        return quiet and job_running.makes_none(obj, key, over=over, seen=not self._unacknowledged(obj, key))
+
+    def leaving(self, obj: Job, pods: Sequence[Pod], key: PlacementKey) -> bool:
+        """Return whether no pod of it is active by its controller's word (Kueue's rule), and each one known leaves."""
+        over, seen = self.outcome(obj) is not None, not self._unacknowledged(obj, key)
+        return all(map(leaves, pods)) and job_running.makes_none(obj, key, over=over, seen=seen)
 
     def counts(self, obj: Job, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return the counts of its pods; those that ended are the Job's own counters, since pods go away."""

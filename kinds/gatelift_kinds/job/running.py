@@ -46,6 +46,17 @@ def let_go(obj: Job, key: PlacementKey) -> bool:
     return named and template_before.changed(obj)
 
 
+def makes_none(obj: Job, key: PlacementKey, *, over: bool, seen: bool) -> bool:
+    """Return whether a Job that is stopped has no active pod by its controller's word, and none comes anew.
+
+    `over`: it has ended; `seen`: its controller has seen that it is suspended, which one that is deleted need not.
+    """
+    if over:
+        return True
+    held = bool(obj.spec.suspend) and stop_marked(obj.metadata, key)
+    return held and (obj.metadata.deletion_timestamp is not None or (seen and not obj.status.active))
+
+
 def user_change(obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]) -> UserChange | None:
     """Return what its user did to a Job with a live placement that ends it; None while it is as it was admitted."""
     if not obj.spec.suspend:

@@ -34,7 +34,7 @@ from gatelift_kinds.shared.patches import (
     stop_marked,
     without_finalizer,
 )
-from gatelift_kinds.shared.pods import over, unbound_and_deleting
+from gatelift_kinds.shared.pods import leaves, over, unbound_and_deleting
 from gatelift_kinds.shared.review import HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
@@ -386,6 +386,10 @@ class PodKind(Kind[Pod]):
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""
         return over(obj) or unbound_and_deleting(obj) or (not self.lifted(obj) and stop_marked(obj.metadata, key))
+
+    def leaving(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
+        """Return whether it is being deleted or over, or was never let go and is marked (`local`)."""
+        return leaves(obj) or self.stopped(obj, pods, key)
 
     def at_rest(self, obj: Pod, raw: bytes) -> bool:
         """Return whether no container of it runs, whatever its phase says."""

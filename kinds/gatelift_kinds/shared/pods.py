@@ -28,6 +28,11 @@ def holds_resources(pod: Pod) -> bool:
     return not over(pod) and not unbound_and_deleting(pod)
 
 
+def leaves(pod: Pod) -> bool:
+    """Return whether its deletion was accepted, or it is over: nothing starts it again."""
+    return pod.metadata.deletion_timestamp is not None or over(pod)
+
+
 def count_pods(pod_set: str, pods: Iterable[Pod]) -> PodSetCounts:
     """Return the counts of the pods of one pod set.
 

@@ -17,6 +17,7 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.state import ghosts
 from gatelift.core.state.core import Core
 from gatelift_admission.queues.models import readable_quotas
 from gatelift_admission.told.statuses import QueueFigures
@@ -147,6 +148,13 @@ class Gauges:
         aside = "What raised an exception as it was handled, and rests; its log lines have the traceback"
         self._aside = gauge("gatelift_set_aside", aside, [])
         self._placements = gauge("gatelift_cluster_placements", "Placements on a worker cluster", ["cluster"])
+        self._ghost = gauge(
+            "gatelift_ghost_resource_usage",
+            "What pods ask for that may still occupy nodes after their quota was freed",
+            ["cluster", "cluster_queue", "flavor", "resource"],
+        )
+        self._draining = gauge("gatelift_draining_placements", "Placements that are being stopped", ["quota"])
+        self._oldest = gauge("gatelift_oldest_drain_seconds", "For how long the first of them has been", [])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
         self._left_out = gauge("gatelift_cluster_information_left_out", left_out, ["cluster"])
@@ -161,6 +169,7 @@ class Gauges:
             self._attempts.labels(state.value).set(states[state])
         for each in (self._clusters, self._placements, self._credits, self._left_out):
             each.clear()
+        self._drains(core)
         self._aside.set(len(core.contained.resting))
         for name in core.links.clusters():
             view = core.links.state(name)
@@ -171,6 +180,22 @@ class Gauges:
             self._placements.labels(name).set(len(core.placements.at(name)))
             self._credits.labels(name).set(view.credits)
             self._left_out.labels(name).set(view.left_out)
+
+    def _drains(self, core: Core) -> None:
+        """Set what is being stopped, and what of it has given its quota back already (KEP-6143)."""
+        self._ghost.clear()
+        total: Counter[tuple[str, str, str, str]] = Counter()
+        for each in ghosts.all_of(core):
+            for (flavor, resource), amount in each.usage.items():
+                total[each.cluster, each.queue, flavor, resource] += amount
+        for labels, amount in total.items():
+            self._ghost.labels(*labels).set(_shown(amount, labels[3]))
+        ending = [uid for uid, one in core.attempts.items() if one.state is AttemptState.ENDING]
+        early = sum(core.ledger.is_early(uid) for uid in ending)
+        self._draining.labels("held").set(len(ending) - early)
+        self._draining.labels("released").set(early)
+        since = [at for uid in ending if (at := core.ledger.draining_since(uid)) is not None]
+        self._oldest.set(core.now - min(since) if since else 0)
 
     def _queues(self, core: Core) -> None:
         for each in (self._pending, self._reserving, self._admitted, self._status, self._reservation, self._usage):

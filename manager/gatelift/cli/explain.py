@@ -23,6 +23,7 @@ from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import WaitingExplanation, waiting_of
 from gatelift.core import texts
+from gatelift.core.records import drains
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client
@@ -54,6 +55,7 @@ class WorkloadExplanation:
     halted: str = ""
     unreachable: tuple[str, ...] = ()
     pods: str = ""
+    drains: str = ""
     waiting: WaitingExplanation | None = None
 
 
@@ -140,6 +142,7 @@ def explanation_of(workload: Workload, now: dt.datetime) -> WorkloadExplanation:
         held=_said(workload, texts.HELD),
         cluster=placement.cluster,
         pods=_said(workload, pod_trouble.CONDITION),
+        drains=_said(workload, drains.CONDITION),
         epoch=placement.epoch,
         queue=workload.spec.queue_name,
         quota=_quota(workload.status.admission),
@@ -211,6 +214,7 @@ def _print(told: WorkloadExplanation) -> None:
         ("cluster", told.cluster),
         *(("", each) for each in told.unreachable),
         ("pods", told.pods),
+        ("drains", told.drains),
         ("epoch", str(told.epoch)),
         ("queue", told.queue),
         *(("" if index else "path", each) for index, each in enumerate(told.path)),

@@ -15,6 +15,7 @@ from rich.console import Console
 from gatelift.cli import clusters
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
+from gatelift.cli.ghosts import ghosts_by_queue
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
 from gatelift.cli.target import target_of
@@ -216,6 +217,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
 
 async def _queues(client: Client, output: Output) -> None:
     rows: list[tuple[object, ...]] = []
+    ghosts = await ghosts_by_queue(every(client, WORKLOAD, Workload))
     found: list[tuple[str, str, Any]] = [
         ("ClusterQueue", "", queue) async for queue in every(client, CLUSTER_QUEUE, ClusterQueue)
     ]
@@ -237,12 +239,13 @@ async def _queues(client: Client, output: Output) -> None:
                 queue.status.pending_workloads,
                 queue.status.admitted_workloads,
                 usage,
+                ghosts.get(name, "") if kind == "ClusterQueue" else "",
                 "" if active is None or active.status == "True" else active.message,
             )
         )
     await tell_if_absent(client)
     show(
-        ("Kind", "Name", "ClusterQueue", "Pending", "Admitted", "Reserved", "Problem"),
+        ("Kind", "Name", "ClusterQueue", "Pending", "Admitted", "Reserved", "Ghost", "Problem"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
         output,
         nothing="No queues. Apply a ResourceFlavor, a ClusterQueue and a LocalQueue first.",

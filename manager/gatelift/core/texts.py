@@ -50,6 +50,7 @@ FAILED = "Failed"
 
 # Reasons of events
 END_NOT_SHOWN = "EndNotShown"
+QUOTA_RELEASED_BY_DEADLINE = "QuotaReleasedByDeadline"
 END_NOT_WRITTEN = "EndNotWritten"
 UPDATED_WORKLOAD = "UpdatedWorkload"
 STARTED = "Started"  # also the reason of PodsReady=True

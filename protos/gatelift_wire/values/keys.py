@@ -20,6 +20,8 @@ LABEL_ACCEPT = "gatelift.dev/accept"
 ANNOTATION_EPOCH = "gatelift.dev/epoch"
 ANNOTATION_TERM = "gatelift.dev/term"
 ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
+ANNOTATION_RELEASE = "gatelift.dev/release"
+"""On a ClusterQueue: when quota of what is evicted there is free again (`ReleaseRule`)."""
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 LABEL_STOPPING = "gatelift.dev/stopping"
 """On what is stopped: `<workload UID>.<epoch>`. A label, for nobody can fill those up: annotations of an object have

@@ -15,6 +15,7 @@ from gatelift_wire.values.inventory import ForeignRun, InventoryChunk, Inventory
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.limits import LEASE_SECONDS, RENEW_SECONDS
 from gatelift_wire.values.refusals import CloseReason, Refusal
+from gatelift_wire.values.release import Leaving
 
 # --- the frame ---------------------------------------------------------------------------------------------------
 
@@ -363,12 +364,16 @@ class PodTrouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsReport:
-    """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change."""
+    """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change.
+
+    Of any object while it stops, from when all of it `leaving` on: older agents never say that.
+    """
 
     key: PlacementKey
     pod_sets: tuple[PodSetCounts, ...]
     reclaimable: tuple[tuple[str, int], ...] = ()
     troubles: tuple[PodTrouble, ...] = ()  # of its pods, the first; older agents tell of none
+    leaving: Leaving | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

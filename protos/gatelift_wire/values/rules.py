@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_wire.values import inventory, limits, messages
+from gatelift_wire.values import inventory, limits, messages, release
 from gatelift_wire.values.keys import PlacementKey, is_uid
 from gatelift_wire.values.violations import TooLarge, WireViolation
 
@@ -435,6 +435,11 @@ RULES: dict[type, dict[str, Rule]] = {
         "pod_sets": _POD_SETS,
         "reclaimable": _AMOUNTS,
         "troubles": _many(_measure, limits.TROUBLES_MAX),
+        "leaving": _maybe(_measure),
+    },
+    release.Leaving: {
+        **dict.fromkeys(("since_seconds", "grace_seconds", "running_grace_seconds"), _SECONDS),
+        "holds": _flag,
     },
     messages.FailedContainer: {
         "pod": _NAME,

@@ -32,7 +32,6 @@ def queue(name: str, cpu: str, cohort: str = "", checks: Iterable[str] = ("worke
     spec: Json = {
         "namespaceSelector": {},
         "preemption": preemption,
-        "admissionChecksStrategy": {"admissionChecks": [{"name": check} for check in checks]},
         "resourceGroups": [
             {
                 "coveredResources": ["cpu"],
@@ -40,6 +39,9 @@ def queue(name: str, cpu: str, cohort: str = "", checks: Iterable[str] = ("worke
             }
         ],
     }
+    asked = [{"name": check} for check in checks]
+    if asked:  # without any its work runs at home
+        spec["admissionChecksStrategy"] = {"admissionChecks": asked}
     if cohort:
         spec["cohortName"] = cohort
     local = {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"clusterQueue": name}}

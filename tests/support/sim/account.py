@@ -1,10 +1,12 @@
 """Books of its own: per queue and object, what is charged and what the pods that may run ask for, from objects alone.
 
 After every write `charged + ghost >= requests of the pods that may run`: lifted, not terminal, terminating included,
-made by us or by anybody for a managed object. *Ghost* is what nobody granted, since a person went around everything:
-it begins with the write that shows it, falls with what runs of it, and must be gone again within a bound. What runs
-and was granted only in a history that a restore has lost is charged to nobody until it has ended. Charged is
-what the Workloads say and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
+made by us or by anybody for a managed object (QR-11). What a record says to be released early (KEP-6143) was asked for
+by pods each of whose deletions had been accepted, and only these run on uncharged. *Ghost* is what nobody granted,
+since a person went around everything: it begins with the write that shows it, falls with what runs of it, and must be
+gone again within a bound. What runs and was granted only in a history that a restore has lost is charged to nobody
+until it has ended. Charged is what the Workloads say and, where somebody asks it, what the leading manager says it
+charges. Knows no core and no kind.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from support.sim.attribution import LOCAL, Attribution, Belongs, Doc, Work
-from support.sim.objects import TruthError, admitted, holds, is_patient, job_is_free, milli, pod_is_free
+from support.sim.objects import TruthError, admitted, holds, is_patient, is_released, job_is_free, milli, pod_is_free
 
 GHOST_SECONDS_MAX = 180.0
 """While nothing is broken: a lost cluster is back, or told fenced, and an edit by hand is put back or ended in this."""
@@ -36,6 +38,10 @@ class Page:
     """Milli-CPU of pods that may run, by cluster and UID."""
     going: set[tuple[str, str]] = field(default_factory=set)
     """Those of them in whose place their Jobs make others at once: gone, taken off, or deleted where nobody waits."""
+    leaving: set[tuple[str, str]] = field(default_factory=set)
+    """Those of them whose deletion was accepted."""
+    early: dict[str, int] = field(default_factory=dict)
+    """What pods may ask for after a release, by the Workload that says so: what is left of those that ran then."""
     patient: set[tuple[str, str]] = field(default_factory=set)
     """Jobs that replace a pod when it has ended, by cluster and UID: one that stops is one of those allowed."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -62,7 +68,7 @@ class Page:
         going = sum(self.pods[key] for key in self.going - self.unrecorded.keys())
         jobs = [amount for key, amount in self.jobs.items() if key not in self.unrecorded]
         may = sum(jobs) + going if jobs else 0
-        return max(self.runs, may) - sum(self.charges.values())
+        return max(self.runs, may) - sum(self.charges.values()) - sum(self.early.values())
 
     def sort(self, key: tuple[str, str], now: float, *, unrecorded: bool) -> None:
         """Take whether something that may run is granted by a lost history alone."""
@@ -109,10 +115,15 @@ class Account:
         page = self._page(owner[0])
         queue, amount = charge_of(document)
         page.charges.pop(uid, None)
-        if amount and not removed:
+        if amount and not removed and is_released(document):
+            self._release(owner[0], page, uid, by_hand=by_hand)
+        elif amount and not removed:
+            page.early.pop(uid, None)
             page.charges[uid] = amount
             if not by_hand or uid not in page.queues:  # a person's word takes nothing from one queue to another
                 page.queues[uid] = queue
+        else:
+            page.early.pop(uid, None)
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
         page.ghost_before = page.ghost
@@ -130,6 +141,7 @@ class Account:
         may_run = pod_is_free(document) if kind == "Pod" else job_is_free(document)
         key = cluster, document["metadata"]["uid"]
         page.going.discard(key)
+        (page.leaving.add if document["metadata"].get("deletionTimestamp") else page.leaving.discard)(key)
         page.outlived.discard(key)  # a backup may bring back what was gone
         if removed or not may_run:
             if key in page.containers:
@@ -183,6 +195,15 @@ class Account:
                 page.sort(key, now, unrecorded=belongs is not None and self._is_unrecorded(belongs))
             self._settle(work, page, now, by_hand=True)
 
+    def _release(self, work: Work, page: Page, uid: str, *, by_hand: bool) -> None:
+        """Take that a record says that its quota is free although it has not stopped."""
+        if uid in page.early:
+            return
+        page.early[uid] = page.runs
+        stay = page.pods.keys() - page.leaving - page.containers
+        if not by_hand and (stay or page.jobs.keys() - page.unrecorded.keys()):
+            raise AccountError(f"{work}: released, and nobody has asked these to leave: {sorted(stay)} {page.jobs}")
+
     def _managed(self, belongs: Belongs) -> bool:
         """Say whether it is a managed object's run: at home nobody's pod is, until it has a Workload."""
         return belongs.cluster != LOCAL or bool(self._whose.workload_of(belongs.root))
@@ -200,7 +221,8 @@ class Account:
             page.ghost_since = page.ghost_since if page.ghost else now
             page.ghost = shown
         page.ghost = min(page.ghost, excess)
-        if page.runs > sum(page.charges.values()) + page.ghost:
+        page.early = {uid: min(amount, page.runs) for uid, amount in page.early.items()}
+        if page.runs > sum(page.charges.values()) + page.ghost + sum(page.early.values()):
             since = self._short_since.setdefault(work, now)
             if now - since >= self._bears:
                 raise AccountError(self._told(work, page))
@@ -249,7 +271,7 @@ class Account:
                 runs, ghost = found.get(page.queue, (0, 0))
                 before = page.ghost_before if any(map(is_out, page.charges)) else 0
                 most = max(page.ghost, before, self._granted_by_nobody(page))
-                found[page.queue] = runs + page.runs, ghost + most
+                found[page.queue] = runs + page.runs, ghost + most + sum(page.early.values())
         return found
 
     def ghosts(self) -> dict[Work, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gatelift_agent.adapters.kubernetes import at_home, namespaced
@@ -38,10 +38,11 @@ class SimAgent:
         beside: ProcessClock | None = None,
         lease: str = SimLease.name,
         keep: KeepFinished | None = None,
+        told: Mapping[str, Any] | None = None,
     ) -> None:
         """`beside`: for the agent of `local`, the clock of the manager whose process it shares. `lease`: its Lease.
 
-        `keep`: what it keeps of what has ended.
+        `keep`: what it keeps of what has ended. `told`: of its settings what else is not the default.
         """
         local = beside is not None
         self.cluster = cluster
@@ -58,6 +59,7 @@ class SimAgent:
             lease="" if local else lease,
             policy=Policy(any_namespace=local),
             keep=keep or KeepFinished(),
+            **(told or {}),
         )
         self.machine = AgentMachine(settings, jitter=timeline.rng.random())
         clock = beside or timeline.clock(cluster.faults.clock_drift)

@@ -101,6 +101,8 @@ class SimCluster:
         self.management = management
         self.known_as = known_as or name
         """Under which name the manager knows it; another cluster may have had that name before."""
+        self.manager_file = ""
+        """What the manager's configuration file says."""
         self.ended = False
         self.restoring = False
         self.restores = 0

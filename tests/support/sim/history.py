@@ -13,8 +13,9 @@ that ends has had no overlap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -28,10 +29,12 @@ from support.sim.faults import Faults
 from support.sim.manager import SimManager
 from support.sim.objects import holds
 from support.sim.persons import is_lost, say_fenced, status_of
-from support.sim.world import EXIT_CODE, RUN_SECONDS, STOP_SECONDS, Plan, SimWorld
+from support.sim.world import EXIT_CODE, RUN_SECONDS, STOP_SECONDS, WORKERS, Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 """Nobody but the script does anything, and nothing breaks."""
+ON_TERMINAL = "gatelift: {release: {strategies: {Pod: OnTerminal, Job: OnTerminal}}}"
+"""The manager's file where what is evicted keeps its quota until it has stopped."""
 CONNECT_SECONDS = 60.0
 UNTIL_SECONDS = 300.0
 """Longer than any pause of a world without faults: LOST and a redial behind it."""
@@ -40,12 +43,23 @@ UNTIL_SECONDS = 300.0
 class History:
     """One world and what can be done to it; `world` has the rest."""
 
-    def __init__(self, seed: int = 3, *, shown: bool = True, keep: KeepFinished | None = None) -> None:
+    def __init__(
+        self,
+        seed: int = 3,
+        *,
+        shown: bool = True,
+        keep: KeepFinished | None = None,
+        file: str = "",
+        agents: Mapping[str, Any] | None = None,
+        workers: tuple[str, ...] = WORKERS,
+    ) -> None:
         """Begin. `shown` False: what people are shown need not be what the engine has, after edits by hand.
 
-        `keep`: what workers keep of what has ended; None: nothing.
+        `keep`: what workers keep of what has ended; None: nothing. `file`: the manager's configuration; `agents`: what
+        workers' agents are told besides.
         """
-        self.world = SimWorld(seed, replace(QUIET, keep=keep or KeepFinished()))
+        plan = replace(QUIET, keep=keep or KeepFinished(), manager_file=file, agents=agents or {}, workers=workers)
+        self.world = SimWorld(seed, plan)
         self.world.judges_shown = shown
         self.home = self.world.home
         self.workers = self.world.workers

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked, watches
 from gatelift.assembly import new_machine
-from gatelift.config import Configuration
+from gatelift.config import Configuration, read_text
 from gatelift.core.api import commands, events
 from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
@@ -35,8 +36,10 @@ class SimManager:
         timeline = cluster.timeline
         self.cluster = cluster
         self.name = name
+        self.told: Counter[str] = Counter()
+        """How many events of each reason people were told by it."""
         self._network = network
-        self.machine = new_machine(Configuration(), origin, name)
+        self.machine = new_machine(_configuration(cluster.manager_file), origin, name)
         self.machine.core.settings = _hurried(self.machine.core.settings)
         clock = timeline.clock(cluster.faults.clock_drift)
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
@@ -206,7 +209,7 @@ class SimManager:
             case commands.Note():
                 time.say(self.name, f"{command.workload}@{command.epoch} {command.cluster} {command.text}")
             case EmitEvent():
-                pass
+                self.told[command.reason] += 1
             case _:
                 raise AssertionError(f"nobody carries out {command}")
 
@@ -250,6 +253,10 @@ class SimManager:
         page = self.cluster.store.list(kind, ListSelection(namespace=command.namespace))
         found = tuple((self.cluster.typed(command.resource, stored), stored.raw) for stored in page.items)
         return events.ReadAllDone(read_id=command.read_id, objects=found)
+
+
+def _configuration(file: str) -> Configuration:
+    return read_text(file) if file else Configuration()
 
 
 def _hurried(settings: Any) -> Any:

@@ -32,6 +32,14 @@ def milli(quantity: str) -> int:
     return int(quantity[:-1]) if quantity.endswith("m") else int(float(quantity) * 1000)
 
 
+def is_released(workload: Doc) -> bool:
+    """Say whether a Workload says that its quota is free while its pods stop."""
+    return any(
+        one["type"] == "gatelift.dev/Draining" and one["status"] == "True" and one["reason"] != "QuotaHeld"
+        for one in workload.get("status", {}).get("conditions", [])
+    )
+
+
 def holds(document: Doc, condition: str) -> bool:
     """Say whether a condition is True."""
     return any(

@@ -24,7 +24,7 @@ from gatelift_sandbox.embedded.watches import Stored
 from support.manager.shown import LOOKS, is_moving, queue_differs, shown_by
 from support.sim.cluster import Doc, SimCluster
 from support.sim.manager import SimManager
-from support.sim.objects import holds, milli
+from support.sim.objects import holds, is_released, milli
 from support.sim.truth import Truth
 
 KEPT_OUT = (
@@ -134,7 +134,8 @@ class Shown:
         if meta.get("deletionTimestamp") or self._truth.orphaned(document):
             return found  # the ledger lets go of its quota when nothing of it runs any more, without a write
         charged: Charge = {cell: amount for cell, amount in engine.charged(meta["uid"]).items() if amount}
-        due: Charge = _granted(document) if shown in (Phase.RESERVED, Phase.ADMITTED) else {}
+        reserves = shown in (Phase.RESERVED, Phase.ADMITTED) and not is_released(document)
+        due: Charge = _granted(document) if reserves else {}
         known = core.knowledge.workload_of(meta["uid"])
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell

@@ -30,6 +30,7 @@ from support.sim.objects import (
     finalizers,
     holds,
     is_patient,
+    is_released,
     job_is_free,
     milli,
     place_of,
@@ -477,7 +478,7 @@ class Truth:
             document = self.workloads[uid]
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
             going = going or self._charges.is_late(uid)
-            if not going or self._granted_lives(uid):
+            if not is_released(document) and (not going or self._granted_lives(uid)):
                 used[queue] += amount
         return used
 

@@ -7,7 +7,7 @@ users delete everything and nothing may be left. The seed decides all of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,6 +79,11 @@ class Plan:
     keep: KeepFinished = field(default_factory=KeepFinished)
     """What workers keep of what has ended, to be looked at; a seed without a plan, and a long one, says it itself."""
 
+    manager_file: str = ""
+    """What the manager's configuration file says."""
+    agents: Mapping[str, Any] = field(default_factory=dict)
+    """What workers' agents are told besides."""
+
 
 STEADY = Plan()
 STORM = Plan(trouble_seconds=60.0, user_every=1.0, break_every=1.5, workloads=12)
@@ -124,6 +129,7 @@ class SimWorld:
         self.net = SimNet(self.time, self.faults)
         self.board = Switchboard(self.time, self.faults, self.net)
         self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self.noted)
+        self.home.manager_file = self.plan.manager_file
         self.workers = {name: SimCluster(self.time, self.faults, name, noted=self.noted) for name in self.names}
         self.lost_for_good: set[str] = set()
         """Clusters of which nothing is left: their machines are gone, and all that ran on them."""
@@ -219,7 +225,9 @@ class SimWorld:
         self._processes += 1
         lease = lease or self.leases[cluster]
         name = f"{cluster}{self._processes}"
-        agent = SimAgent(self.workers[cluster], name, self.board, lease=lease.name, keep=self.keep)
+        agent = SimAgent(
+            self.workers[cluster], name, self.board, lease=lease.name, keep=self.keep, told=self.plan.agents
+        )
         agent.stand(lease)
         self.agents[cluster] = [*self.alive(cluster), agent]
         if agent.cluster.name in self.lost_for_good:

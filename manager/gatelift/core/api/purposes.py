@@ -22,6 +22,7 @@ class Purpose(enum.Enum):
     EVICT_AND_RELEASE = "evict and release"
 
     RECLAIM = "reclaim"
+    DRAIN = "say that it drains"
     PODS_READY = "pods ready"
     WHY_WAITING = "why waiting"
     WHY_HELD = "why held"
@@ -83,6 +84,7 @@ _END = frozenset({Purpose.FINISH, Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
 _INFORM = frozenset(
     {
         Purpose.RECLAIM,
+        Purpose.DRAIN,
         Purpose.PODS_READY,
         Purpose.WHY_WAITING,
         Purpose.WHY_HELD,

@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, epoch_texts, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import endings, giving_back, placing, waking
+from gatelift.core.dispatching import endings, giving_back, placing, releasing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -145,6 +145,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     is_first = attempt.count(said)
+    releasing.heard(core, attempt, said, now)
     known = core.knowledge.workloads.get(attempt.workload)
     if is_first and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)

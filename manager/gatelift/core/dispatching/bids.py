@@ -60,8 +60,15 @@ def _refused(core: Core, attempt: Attempt, cluster: str, bid: Bid, now: float) -
     return why
 
 
-def best(asked: OfferRound, kind: BidKind) -> str:
-    """Return the cluster of the cheapest bid of a kind, at equal cost the one asked first; "" if none."""
+def best(asked: OfferRound, kind: BidKind, last: frozenset[str] = frozenset()) -> str:
+    """Return the cluster of the cheapest bid of a kind, at equal cost the one asked first; "" if none.
+
+    One of `last` only if there is no other.
+    """
     order = {name: place for place, name in enumerate(asked.offered)}
-    found = [(bid.cost, order[name], name) for name, bid in asked.bids.items() if bid.kind is kind and name in order]
-    return min(found)[2] if found else ""
+    found = [
+        (name in last, bid.cost, order[name], name)
+        for name, bid in asked.bids.items()
+        if bid.kind is kind and name in order
+    ]
+    return min(found)[3] if found else ""

@@ -7,7 +7,7 @@ winner; `fit` says whom to ask, `bids` which answers count, `winner` writes who 
 from __future__ import annotations
 
 from gatelift.core.dispatching import bids, credit, giving_back
-from gatelift.core.dispatching.fit import candidates, pod_set_requests
+from gatelift.core.dispatching.fit import candidates, haunted, pod_set_requests
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
@@ -127,7 +127,8 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     core, attempt, now = case.core, case.attempt, case.now
     bids.drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
-    winner = bids.best(asked, BidKind.HELD)
+    last = haunted(case, owner, asked.bids)
+    winner = bids.best(asked, BidKind.HELD, last)
     late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
     if winner and (not silent or late or winner == next(iter(asked.offered))):
         choose(case, owner, winner)
@@ -144,7 +145,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     if fresh:
         _offer(case, owner, asked, _some(core, fresh, now))
         return
-    preempting = bids.best(asked, BidKind.WOULD_PREEMPT)
+    preempting = bids.best(asked, BidKind.WOULD_PREEMPT, last)
     if preempting:
         choose(case, owner, preempting)
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import giving_back, placing, unexplained, verdicts
+from gatelift.core.dispatching import giving_back, placing, releasing, unexplained, verdicts
 from gatelift.core.records import epochs, metadata_patches, release_writes, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -134,6 +134,7 @@ def deleted(case: Case) -> None:
         ending = Ending(reason=reason, message=message, evict=False)
         attempt.end_for(ending)
         placing.stop(core, attempt, ending, now)
+        releasing.look(case)
         return
     if unrecorded.runs(core, known):
         return

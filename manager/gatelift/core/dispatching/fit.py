@@ -6,6 +6,7 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import targets
+from gatelift.core.state import ghosts
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.values import amounts
@@ -126,10 +128,14 @@ def _too_small(view: ClusterView, want: Requirements) -> str:
 
 
 class ClusterRank(NamedTuple):
-    """The sort key of a cluster: fits without preemption, ends of this workload, free share, weight, failures, load."""
+    """The sort key of a cluster.
+
+    Fits without preemption, ends of this workload, real room (KEP-6143), free share, weight, failures, load.
+    """
 
     full: bool
     ended: int
+    haunted: bool
     used: float
     lightness: int
     failures: float
@@ -151,7 +157,27 @@ def rank(view: ClusterView, want: Requirements, failures: float, load: int = 0, 
         fits = fits and room.largest_fit >= amount
         if room.nominal > 0:
             free = min(free, max(0, room.nominal - room.used) / room.nominal)
-    return ClusterRank(not fits, ended, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
+    return ClusterRank(not fits, ended, False, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
+
+
+def is_haunted(core: Core, view: ClusterView, want: Requirements) -> bool:
+    """Say whether what a workload asks of a cluster may still be occupied by those whose quota is free already."""
+    left = ghosts.at(core, view.name)
+    for name, amount in want.totals().items():
+        room, ghost = view.capacity.get(name), left.get(name, 0)
+        if amount and ghost and (room is None or room.largest_fit - ghost < amount):
+            return True
+    return False
+
+
+def haunted(case: Case, owner: Owner, clusters: Iterable[str]) -> frozenset[str]:
+    """Return of clusters those that are to be taken last, since what they have may still be occupied."""
+    core = case.core
+    if not core.ledger.early:
+        return frozenset()
+    want = wanted(case.known, owner, case.attempt)
+    views = ((name, core.view(name)) for name in clusters)
+    return frozenset(name for name, view in views if view is not None and is_haunted(core, view, want))
 
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
@@ -186,7 +212,8 @@ def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], list[str]]:
         if view is not None and (mute or not why):
             load = len(core.placements.at(name)) + len(core.placements.unapplied(name))
             failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
-            (shut if mute else ranked).append(rank(view, want, failures, load, ended))
+            ranks = rank(view, want, failures, load, ended)._replace(haunted=is_haunted(core, view, want))
+            (shut if mute else ranked).append(ranks)
     return sorted(ranked) or ([] if short else sorted(shut)), short
 
 

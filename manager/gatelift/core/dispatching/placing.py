@@ -20,6 +20,7 @@ from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.work import Owner
+from gatelift.core.rules import release
 from gatelift.core.state import api_requests, predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
@@ -132,6 +133,7 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
         ),
         pod_sets=_with_needs(asked, known) if local else asked,
         policy=attempt.policy,
+        release=release.rule_of(core, known, attempt).value,
     )
     return commit, tuple(part.spec for part in parts)
 

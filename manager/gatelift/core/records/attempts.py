@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
+from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.offer_round import OfferRound
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.pod_trouble import Trouble
@@ -93,6 +94,8 @@ class Attempt:
     stop_session: int = 0
     forgotten: bool = False
     unreported: bool = False  # its end was seen at the user's own object, and its cluster has not told it yet
+    leave: AllLeave | None = None  # all of it is on its way out, as its cluster last said
+    released: bool = False  # that its quota is free before it has stopped is to be believed of its record
     ending: Ending | None = None
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)
@@ -235,6 +238,7 @@ class Attempt:
     def listed(self, session: int, *, over: bool, wants_objects: bool) -> None:
         """Take that an inventory has it."""
         self.listed_session, self.listed_over, self.absent_until = session, over, None
+        self.leave = None  # it is said anew in each session
         self.wants_objects = wants_objects
 
     def want_objects(self) -> None:
@@ -268,6 +272,14 @@ class Attempt:
     def end_for(self, ending: Ending | None) -> None:
         """Take why it has to stop; None: it need not."""
         self.ending = ending
+
+    def all_leave(self, leave: AllLeave | None) -> None:
+        """Take that all of it is on its way out, or that it is not."""
+        self.leave = leave
+
+    def may_be_released(self) -> None:
+        """Take that its quota is free before it has stopped, once its record says so."""
+        self.released = True
 
     def ended_as(self, outcome: Outcome) -> None:
         """Take how it ended."""

@@ -24,7 +24,10 @@ class Charge:
     epoch: int
     reserved_at: float
     draining_since: float | None = None
+    leaving_since: float | None = None
     released_at: float | None = None
+    early: bool = False
+    """It was released before all of it had stopped; not any more once it has."""
 
 
 @dataclass(slots=True)
@@ -34,6 +37,10 @@ class AttemptLedger:
     engine: Engine = field(default_factory=Engine)
     charges: dict[str, Charge] = field(default_factory=dict)
     blocked: set[str] = field(default_factory=set)
+    early: dict[str, None] = field(default_factory=dict)
+    """UIDs of those that were released and may still occupy nodes."""
+    early_changes: int = 0
+    """How often one has come or gone."""
     reserved: int = 0
     released: int = 0
 
@@ -64,6 +71,12 @@ class AttemptLedger:
         if known is not None and known.draining_since is None:
             known.draining_since = now
 
+    def all_leave(self, uid: str, now: float) -> None:
+        """Note that all of it is on its way out."""
+        known = self.charges.get(uid)
+        if known is not None and known.leaving_since is None:
+            known.leaving_since = now
+
     def holds(self, uid: str) -> bool:
         """Say whether a charge stands."""
         known = self.charges.get(uid)
@@ -74,9 +87,23 @@ class AttemptLedger:
         known = self.charges.get(uid)
         return known.draining_since if known is not None else None
 
+    def release_early(self, uid: str, now: float) -> bool:
+        """Let the quota go of what has not stopped yet; False when it was gone before. Nobody undoes it."""
+        if uid in self.early or not self.release(uid, now):
+            return False
+        self.charges[uid].early = True
+        self.early[uid] = None
+        self.early_changes += 1
+        return True
+
+    def is_early(self, uid: str) -> bool:
+        """Say whether the quota is gone of what may still occupy nodes."""
+        return uid in self.early
+
     def release(self, uid: str, now: float) -> bool:
-        """Let the quota go; False when it was gone before (releasing twice is releasing once)."""
+        """Let the quota go; False when it was gone before (releasing twice is releasing once): it has stopped."""
         known = self.charges.get(uid)
+        self._has_stopped(uid)
         if known is None or known.released_at is not None:
             return False
         known.released_at = now
@@ -84,9 +111,15 @@ class AttemptLedger:
         self.engine.release(uid, now)
         return True
 
+    def _has_stopped(self, uid: str) -> None:
+        if uid in self.early:
+            del self.early[uid]
+            self.early_changes += 1
+
     def forget(self, uid: str) -> None:
         """Close the books of a Workload whose object is gone."""
         self.blocked.discard(uid)
+        self._has_stopped(uid)
         known = self.charges.pop(uid, None)
         if known is not None and known.released_at is None:
             self.released += 1

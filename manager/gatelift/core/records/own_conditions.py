@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admitted_by, epochs
+from gatelift.core.records import admitted_by, drains, epochs
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kube.objects.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload
@@ -28,6 +28,7 @@ RECORD = frozenset(
         texts.PODS_READY,
         epochs.EPOCH_USED,
         admitted_by.ADMITTED_BY,
+        drains.CONDITION,
     }
 )
 """Of a Workload: those that only Gatelift writes; Finished is final, whoever wrote it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import texts
-from gatelift.core.records import admitted_by, epochs
+from gatelift.core.records import admitted_by, drains, epochs
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheckState, Workload
@@ -37,6 +37,8 @@ class Record:
     admitted: bool
     finished: bool
     evicted: bool
+    released: bool
+    """Its quota is free while its pods stop."""
     cluster: str
     term: int
     policy: DisconnectPolicy
@@ -63,6 +65,7 @@ def read(workload: Workload, *, travels: bool) -> Record:
         admitted=admitted,
         finished=is_true(conditions, texts.FINISHED),
         evicted=is_true(conditions, texts.EVICTED),
+        released=drains.is_released(workload),
         cluster=cluster,
         term=epochs.number(marks.get(ANNOTATION_TERM, "")),
         policy=policy_of(marks.get(ANNOTATION_DISCONNECT, "")) or DisconnectPolicy.WAIT,

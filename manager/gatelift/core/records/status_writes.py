@@ -13,7 +13,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api import documents
-from gatelift.core.records import own_conditions
+from gatelift.core.records import drains, own_conditions
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put, without
 from gatelift_kube.objects.kueue import PodSetResources, ReclaimablePod, Workload
@@ -98,4 +98,5 @@ def finished_write(workload: Workload, reason: str, message: str, wall: str) -> 
     """Write Finished=True, which is final."""
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
     kept = without(without(workload.status.conditions, texts.HELD), pod_trouble.CONDITION)
+    kept = without(kept, drains.CONDITION)
     return status_write(workload, conditions=put(kept, finished, wall))

@@ -28,7 +28,7 @@ def charges(core: Core) -> list[str]:
         problems.append(f"{core.ledger.released} releases for {core.ledger.reserved} charges")
     for uid, attempt in core.attempts.items():
         charge = core.ledger.charges.get(uid)
-        if attempt.state in LIVE and (charge is None or charge.released_at is not None):
+        if attempt.state in LIVE and (charge is None or (charge.released_at is not None and not charge.early)):
             problems.append(f"{attempt.key} is {attempt.state.value} and not charged")
         if attempt.state is AttemptState.PENDING and charge is not None and charge.released_at is None:
             problems.append(f"{attempt.key} is pending and charged")

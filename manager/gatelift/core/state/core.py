@@ -31,6 +31,7 @@ from gatelift.core.state.creations import Creations
 from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift.core.state.doubts import Doubts
 from gatelift.core.state.fenced import FencedPlacements
+from gatelift.core.state.haunted import Haunted
 from gatelift.core.state.not_ready import NotReady
 from gatelift.core.state.open_offers import OpenOffers
 from gatelift.core.state.out_of_sight import OutOfSight
@@ -100,6 +101,7 @@ class Core:
     leads_until: float = 0.0
     record_revision: int = 0
     fenced: FencedPlacements = field(default_factory=FencedPlacements)
+    haunted: Haunted = field(default_factory=Haunted)
     caution: Caution = field(default_factory=Caution)
     rebuilt: bool = False
     stepped_down: bool = False

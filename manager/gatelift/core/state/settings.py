@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gatelift.core.state.dispatch_values import DispatchSettings
 from gatelift.core.state.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.state.release_values import ReleaseSettings
 from gatelift_admission.values.model import EngineSettings
 from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.meta import LabelSelector
@@ -32,6 +33,7 @@ class CoreSettings:
     admission: EngineSettings = field(default_factory=EngineSettings)
     readiness: ReadinessSettings | None = None
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    release: ReleaseSettings = field(default_factory=ReleaseSettings)
     manages_unnamed: bool = False
     managed_namespaces: LabelSelector = field(default_factory=LabelSelector)
     """`managedJobsNamespaceSelector`: what runs elsewhere without an admission is none of ours."""

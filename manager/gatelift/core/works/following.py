@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
-from gatelift.core.dispatching import credit, endings, placing, verdicts
+from gatelift.core.dispatching import credit, endings, placing, releasing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -120,11 +120,14 @@ def _catch_up(case: Case) -> None:
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
         core.cluster_waiters.forget(rec.uid)
+        if rec.evicted and not core.rebuilt:  # as a leader before has left it: nobody has stopped it since
+            attempt.may_be_released()
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
+    releasing.take(case)
     beside = unrecorded.charge(core, known)
     core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
 

@@ -7,7 +7,7 @@ Workload is one too many.
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import endings, placing, verdicts
+from gatelift.core.dispatching import endings, placing, releasing, verdicts
 from gatelift.core.records import release_writes
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.rules import (
@@ -87,6 +87,7 @@ def evict(case: Case) -> None:
         )
         return
     placing.stop(core, attempt, ending, now)
+    releasing.look(case)
 
 
 def without_record(case: Case) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from gatelift_agent.core.leaving import leftovers, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import Move, Placement, Tracked
+from gatelift_agent.core.reporting import all_leaving
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import asking, condemned, unknowns
 from gatelift_agent.core.state.world import World
@@ -62,6 +63,8 @@ def drain(world: World, placement: Placement, now: float) -> None:
         placement.move(Move.STILL)
     else:
         leftovers.tell_wait(world, placement, still=still)
+        if not (placement.hidden or doubted or unknown):
+            all_leaving.look(world, placement, now)
 
 
 def stop_object(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

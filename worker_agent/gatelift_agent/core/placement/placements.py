@@ -325,6 +325,8 @@ class Placement:
     """For how long it is to be kept after its end, as the manager is told; `kept_until` once it is."""
     kept_until: float = 0.0
     ended_at: float | None = None
+    leaving_since: float | None = None
+    """Since when all of it is on its way out (`all_leaving`)."""
     committed_at: float = 0.0
     counts_reported: CountsReport | None = None
     report_at: float | None = None

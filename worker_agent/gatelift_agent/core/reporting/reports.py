@@ -50,7 +50,7 @@ COALESCE_SECONDS = 1.0
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
     kind = world.kind(placement)
-    total, reclaimable = _counted(world, placement)
+    total, reclaimable = counted(world, placement)
     troubles.note(world, placement, total.values(), now)
     counts = _counts(world, placement, total, reclaimable)
     changed: list[tuple[Tracked, Seen]] = []
@@ -84,7 +84,7 @@ def observe(world: World, placement: Placement, now: float) -> None:
 
 def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
     """Tell what a Job waits for while it stops, with the counts that were told last: nothing more is given back."""
-    counts = placement.counts_reported or _counts(world, placement, *_counted(world, placement))
+    counts = placement.counts_reported or _counts(world, placement, *counted(world, placement))
     known = counts or CountsReport(key=placement.key, pod_sets=())
     trouble = PodTrouble(reason=reason, pod=name, text=plain(text, pod_trouble.TEXT_CHARS_MAX))
     placement.counts_reported = replace(known, troubles=(trouble,))
@@ -146,7 +146,7 @@ def _is_news(sight: Seen) -> bool:
     return any(mark not in ("", False, ()) for mark in sight.marks)
 
 
-def _counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts], dict[str, int]]:
+def counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts], dict[str, int]]:
     """Return where the pods are, by pod set, and how many of these are needed no more."""
     kind = world.kind(placement)
     total: dict[str, PodSetCounts] = {}

@@ -131,6 +131,8 @@ class AgentSettings:
     """Empty: the worker does no quota of its own, or that of its nodes."""
     capacity_from_nodes: bool = False
     """Where `capacity` is empty: it is what the nodes have, less what runs there."""
+    holds_quota: bool = False
+    """What is stopped keeps its quota, here and at the manager, until it has stopped, whatever rule the manager has."""
     keep: KeepFinished = field(default_factory=KeepFinished)
     credits_max: int = 256
     """Un-applied placements at once: at 2 ms a create a quarter of a thousand is half a second of work."""

@@ -1,0 +1,50 @@
+"""What may still be occupied of each cluster, as it was counted last: what a choice of clusters goes by.
+
+Neighbour: `ghosts` counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gatelift_admission.values.model import Usage
+
+COUNT_SECONDS = 1.0
+"""What a choice goes by is counted so often at most where there are many: a thousand take milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ghost:
+    """What one workload still may occupy of a cluster, by flavor and resource of its ClusterQueue."""
+
+    uid: str
+    cluster: str
+    queue: str
+    usage: Usage
+
+
+@dataclass(slots=True)
+class Haunted:
+    """By cluster and resource. `changes`: how often a ghost has come or gone."""
+
+    _counted_at: float = float("-inf")
+    _counted_as: int = 0
+    _found: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def is_old(self, now: float, *, changes: int, few: bool) -> bool:
+        """Say whether it is to be counted anew; of `few` as often as one comes or goes."""
+        return now >= self._counted_at + COUNT_SECONDS or (few and self._counted_as != changes)
+
+    def count(self, found: Iterable[Ghost], now: float, *, changes: int) -> None:
+        """Take what there is now."""
+        self._counted_at, self._counted_as = now, changes
+        self._found = {}
+        for each in found:
+            total = self._found.setdefault(each.cluster, {})
+            for (_, resource), amount in each.usage.items():
+                total[resource] = total.get(resource, 0) + amount
+
+    def at(self, cluster: str) -> Mapping[str, int]:
+        """Return what may still be occupied of a cluster."""
+        return self._found.get(cluster, {})

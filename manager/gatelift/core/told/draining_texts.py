@@ -1,0 +1,25 @@
+"""What people read of a Workload that drains. Pure. Neighbour: `releasing` writes it."""
+
+from __future__ import annotations
+
+from gatelift_wire.values.release import ReleaseRule
+
+_WHY = {
+    ReleaseRule.ON_TERMINATING: "all its pods are on their way out (OnTerminating)",
+    ReleaseRule.AFTER_GRACE: "the time that its pods were given to stop is over",
+    ReleaseRule.ON_TERMINAL: "its pods have not stopped by the deadline (OnTerminal)",
+}
+
+
+def released(cluster: str, rule: ReleaseRule, occupied: str) -> str:
+    """Return what is said of quota that is free although pods have not stopped; `occupied`: what they ask for."""
+    what = f', and may occupy nodes of cluster "{cluster}": {occupied}' if occupied else ""
+    return f"Its quota is free, since {_WHY[rule]}. They are still being stopped{what}. It runs again after that"
+
+
+def held(cluster: str, rule: ReleaseRule, until: str) -> str:
+    """Return what is said of quota that is held while pods stop; `until`: when it is free at the latest."""
+    return (
+        f'All its pods are being stopped in cluster "{cluster}". Its quota is held until they have, by the rule '
+        f"{rule.value}, and at the latest until {until}"
+    )
