@@ -23,6 +23,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import structs
+
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
@@ -170,6 +172,8 @@ class Engine(EngineAnswers):
         before a version has been taken.
         """
         state, before = self.state, None
+        if workload.status.reclaimable_pods and not state.settings.reclaimable_pods:
+            workload = structs.replace(workload, status=structs.replace(workload.status, reclaimable_pods=()))
         entry: Entry | None = state.entries.get(workload.metadata.uid)
         try:
             before = faults.ChargeBefore(entry) if entry is not None else None

@@ -54,7 +54,7 @@ FRAMEWORKS_OF_KUEUE = (
     "workload.codeflare.dev/appwrapper",
     "sparkoperator.k8s.io/sparkapplication",
 )
-GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost"})
+GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost", "ReclaimablePods"})
 IN_USE = frozenset(
     {
         "apiVersion",
