@@ -145,8 +145,8 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     is_first = attempt.count(said)
+    booked = reclaim_books.book(core, attempt, now)
     known = core.knowledge.workloads.get(attempt.workload)
-    booked = known is not None and reclaim_books.book(core, known, attempt, now)
     if is_first and not booked and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)

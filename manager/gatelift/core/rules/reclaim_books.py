@@ -16,7 +16,6 @@ from gatelift.core.records.attempt_states import LIVE
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_record
 from gatelift.core.state.core import Core
-from gatelift_kube.objects.kueue import Workload
 
 FALL_SECONDS = 60.0
 """For how long fewer must be said to be over before that counts, the first time: longer than a pod is stopped by
@@ -25,12 +24,13 @@ DOUBLINGS_MAX = 8
 """A fall stands for four hours and a quarter at most."""
 
 
-def book(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
+def book(core: Core, attempt: Attempt, now: float) -> bool:
     """Take the cluster's last word into the books; return whether they have changed.
 
     Nothing changes where nothing is given back before the end: of a kind that says so, or without the feature gate.
     """
-    if attempt.state not in LIVE or not gives_back(core, attempt):
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is None or attempt.state not in LIVE or not gives_back(core, attempt):
         return False
     over, before = reclaimed.said(known, attempt), attempt.given_back
     if not _is_fewer(over, before):

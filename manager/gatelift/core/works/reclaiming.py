@@ -23,7 +23,7 @@ def reclaim(case: Case) -> None:
     given back at all. The first time at once, then once in `RECLAIM_SECONDS`.
     """
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
-    reclaim_books.book(core, known, attempt, now)
+    reclaim_books.book(core, attempt, now)
     if known.status.admission is None or (attempt.counts is None and reclaim_books.gives_back(core, attempt)):
         return
     due = reclaimed.due(known, attempt)
