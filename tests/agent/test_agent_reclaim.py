@@ -56,13 +56,14 @@ def first_succeeds(stage: Stage, *, counted: bool = True) -> None:
 def used(stage: Stage) -> int:
     stage.pass_seconds(2.0)
     [cpu] = [each for each in stage.peer.of(m.Capacity)[-1].entries if each.resource == "cpu"]
-    return cpu.used
+    return int(cpu.used)
 
 
 def bid(stage: Stage) -> m.Bid:
     """Offer one pod more, and return the answer."""
     stage.offer(NEXT, "Pod", "p", pod_sets=(pod_set(1),), hold_seconds=30.0)
-    return stage.peer.of(m.Bid)[-1]
+    found: m.Bid = stage.peer.of(m.Bid)[-1]
+    return found
 
 
 def test_re_9_a_full_worker_takes_another_one_as_soon_as_a_pod_is_done() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gatelift_kinds.job.indexes import count_below
@@ -9,7 +11,7 @@ from gatelift_kinds.registry import JOB_KIND, SERVED
 from support.manager.kind_objects import Json, a_job, job
 
 
-def over(status: Json, *, parallelism: int, completions: int | None, **spec: object) -> int:
+def over(status: Json, *, parallelism: int, completions: int | None, **spec: Any) -> int:
     """Return how many of the pods of a Job with this status are over."""
     document = {**a_job(parallelism=parallelism, completions=completions, **spec), "status": status}
     return dict(JOB_KIND.reclaimable(job(document))).get("main", 0)

@@ -490,7 +490,7 @@ class Truth:
         owner = self.whose.owner_of(workload["metadata"]["uid"])
         return owner is not None and owner[1] not in self._users
 
-    def check_quota(self, queues: dict[str, int], booked: Mapping[tuple[str, int], int]) -> None:
+    def check_quota(self, queues: dict[str, int], booked: Mapping[tuple[str, int], int] = NOTHING) -> None:
         """Check that no queue has admitted more than it has."""
         for name, amount in self.used(booked).items():
             if amount > queues.get(name, 0):
