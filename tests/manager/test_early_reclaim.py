@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gatelift.adapters.metrics import ManagerMetrics
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.rules.reclaim_books import FALL_SECONDS
 from gatelift_admission.values.model import EngineSettings
@@ -239,3 +240,18 @@ def test_re_12_a_workload_of_nobodys_asks_for_fewer_pods_with_the_gate_alone(gat
     world.api.apply(document)
     world.advance(5.0)
     assert (world.condition(world.find("Workload"), "QuotaReserved").get("status") == "True") is fits
+
+
+def test_re_3_reclaimed_pods_are_counted_by_queue_and_no_more_once_it_is_over() -> None:
+    world, metrics = a_running_job(), ManagerMetrics()
+
+    def counted() -> float | None:
+        metrics.refresh(world.machine, waiting=0, writes_held=0)
+        return metrics.registry.get_sample_value("gatelift_reclaimed_pods", {"cluster_queue": "shared"})
+
+    assert counted() is None
+    says(world, 6)
+    assert counted() == 6
+    world.api.edit(workload_ref(world), lambda one: one["spec"].update(active=False))
+    world.advance(3.0)
+    assert counted() is None

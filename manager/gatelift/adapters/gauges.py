@@ -148,6 +148,10 @@ class Gauges:
         self._aside = gauge("gatelift_set_aside", aside, [])
         self._placements = gauge("gatelift_cluster_placements", "Placements on a worker cluster", ["cluster"])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
+        reclaimed = (
+            "Pods that are done whose quota is free while the rest of their Workload runs (KEP-78), by ClusterQueue"
+        )
+        self._reclaimed = gauge("gatelift_reclaimed_pods", reclaimed, queue)
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
         self._left_out = gauge("gatelift_cluster_information_left_out", left_out, ["cluster"])
 
@@ -159,8 +163,10 @@ class Gauges:
         states = Counter(attempt.state for attempt in core.attempts.values())
         for state in AttemptState:
             self._attempts.labels(state.value).set(states[state])
-        for each in (self._clusters, self._placements, self._credits, self._left_out):
+        for each in (self._clusters, self._placements, self._credits, self._left_out, self._reclaimed):
             each.clear()
+        for name, pods in _reclaimed(core).items():
+            self._reclaimed.labels(name).set(pods)
         self._aside.set(len(core.contained.resting))
         for name in core.links.clusters():
             view = core.links.state(name)
@@ -214,6 +220,16 @@ class Gauges:
             for gauge, amount in zip(self._quotas, (quota.nominal, quota.borrowing, quota.lending), strict=True):
                 if amount is not None:
                     gauge.labels(*labels).set(_shown(amount, resource))
+
+
+def _reclaimed(core: Core) -> Counter[str]:
+    """Count the pods that count as over while their Workload is charged for others, by ClusterQueue."""
+    pods: Counter[str] = Counter()
+    for attempt in core.attempts.values():
+        known = core.knowledge.workloads.get(attempt.workload) if attempt.given_back else None
+        if known is not None and known.status.admission is not None and attempt.live:
+            pods[known.status.admission.cluster_queue] += sum(attempt.given_back.values())
+    return pods
 
 
 def _standing(
