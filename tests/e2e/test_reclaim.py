@@ -85,9 +85,14 @@ async def runs_now(world: World, name: str) -> None:
     await world.until(look, f"{name} runs")
 
 
+def is_given_back(workload: Json) -> bool:
+    """Say whether a version of a Workload shows pods as needing no quota."""
+    return bool(workload.get("status", {}).get("reclaimablePods"))
+
+
 def gave_back(world: World, name: str) -> Json | None:
     """Return the first version of a Job's Workload that shows pods as needing no quota."""
-    return world.history.first("Job", name, lambda one: bool(one.get("status", {}).get("reclaimablePods")), None)
+    return world.history.first("Job", name, is_given_back, None)
 
 
 async def tidy(world: World, job: str, beside: tuple[str, ...], pod: str) -> None:
@@ -108,7 +113,7 @@ async def test_re_9_what_waits_runs_beside_the_tail_of_a_job_in_the_place_that_w
     assert len(of_job) == 3
     assert of_job[2].stopped is None or other.started < of_job[2].stopped, "its last pod ran on"
     assert all(one.stopped is not None and one.stopped <= other.started for one in of_job[:2]), "two were done"
-    shown = await world.showed(name, lambda one: bool(one["status"].get("reclaimablePods")), "it is shown", kind="Job")
+    shown = await world.showed(name, is_given_back, "it is shown", kind="Job")
     assert shown["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
     if queue_name == AT_WORKERS:
         placed = await world.condition(waiting, "Admitted")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gatelift.adapters.gauges import POD_STATES
 from gatelift.adapters.metrics import ManagerMetrics
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.rules.reclaim_books import FALL_SECONDS
@@ -255,3 +256,16 @@ def test_re_3_reclaimed_pods_are_counted_by_queue_and_no_more_once_it_is_over() 
     world.api.edit(workload_ref(world), lambda one: one["spec"].update(active=False))
     world.advance(3.0)
     assert counted() is None
+
+
+def test_what_a_cluster_counts_of_its_pods_is_told_by_state() -> None:
+    world, metrics = a_running_job(), ManagerMetrics()
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], active=2, ready=1, terminating=1, remaining=3, succeeded=4, failed=1)
+    world.settle()
+    metrics.refresh(world.machine, waiting=0, writes_held=0)
+    told = {
+        state: metrics.registry.get_sample_value("gatelift_cluster_pods", {"cluster": "a", "state": state})
+        for state in POD_STATES
+    }
+    assert told == {"active": 2, "ready": 1, "terminating": 1, "remaining": 3, "succeeded": 4, "failed": 1}
