@@ -147,6 +147,21 @@ def test_re_1_the_next_leader_counts_anew_and_may_find_fewer() -> None:
     assert charged(world) == 4
 
 
+def test_re_1_the_first_word_that_nothing_is_over_charges_all_whatever_becomes_of_the_write() -> None:
+    """RE-1: what somebody wrote between two leaders is free until the cluster is heard, and no longer."""
+    world = a_running_job()
+    says(world, 6)
+    world.advance(1.0)
+    world.restart()
+    world.advance(3.0)
+    refused = refuse_reclaims(world)
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], remaining=PODS)
+    world.settle()
+    assert charged(world) == PODS
+    assert refused
+
+
 def test_re_2_a_refused_write_of_reclaimable_pods_keeps_no_quota() -> None:
     """RE-2, HD-7: what is written informs; the books are free at once, and another one is admitted."""
     world = a_running_job()

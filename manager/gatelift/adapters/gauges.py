@@ -169,8 +169,8 @@ class Gauges:
             self._attempts.labels(state.value).set(states[state])
         for each in (self._clusters, self._placements, self._credits, self._left_out, self._reclaimed, self._pods):
             each.clear()
-        for (name, state), pods in _pods(core).items():
-            self._pods.labels(name, state).set(pods)
+        for (name, counted), pods in _pods(core).items():
+            self._pods.labels(name, counted).set(pods)
         for name, pods in _reclaimed(core).items():
             self._reclaimed.labels(name).set(pods)
         self._aside.set(len(core.contained.resting))
