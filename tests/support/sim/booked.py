@@ -7,13 +7,9 @@ charged last, by the books of whoever had heard its cluster, is remembered; the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Final
 
 from gatelift.core.records.attempt_states import LIVE
 from gatelift.core.state.core import Core
-
-NOTHING: Final[Mapping[tuple[str, int], int]] = MappingProxyType({})
 
 
 class Booked:

@@ -19,11 +19,11 @@ from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
-from support.sim.booked import NOTHING
 from support.sim.charges import Charges
 from support.sim.crowds import Crowds
 from support.sim.hands import Hands
 from support.sim.objects import (
+    NOTHING,
     Run,
     TruthError,
     admitted,
