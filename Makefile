@@ -26,7 +26,7 @@ $(error ENGINE=$(ENGINE): choose interpreted or compiled)
 endif
 export GATELIFT_EXPECTED_ENGINE := $(ENGINE)
 
-.PHONY: help demo test simulate mutants e2e check control-plane bench clean lock setup
+.PHONY: help demo test simulate mutants e2e acceptance check control-plane bench clean lock setup
 
 help: ## What can be made here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -73,6 +73,10 @@ mutants: setup ## Takes safety conditions out, one at a time: a test must notice
 	$(call say,Safety conditions taken out$(,) one at a time)
 	$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
 
+acceptance: setup ## Each id of docs/keps.md, its tests and what they come to (ACCEPTANCE_ARGS="--provider local RE-")
+	$(call say,What the documents ask for$(,) id by id)
+	$(BIN)/python -m scripts.acceptance $(ACCEPTANCE_ARGS)
+
 control-plane: setup ## Builds kube-apiserver, etcd, ... once into a cache (about four minutes)
 	$(call say,Real control planes: looking for binaries$(,) building what is missing)
 	$(BIN)/python -m gatelift_sandbox.build
@@ -96,6 +100,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python -m scripts.neighbours
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
+	$(BIN)/python -m scripts.acceptance --check
 	$(BIN)/python scripts/differences.py
 	$(call say,docs/not-served.md and its table)
 	$(BIN)/python -m scripts.not_served --check

@@ -1,7 +1,8 @@
 """Holds the pages of docs/ and the tests together: each id of a page is shown by a test, each in a test has a page.
 
 An id is written `HD-12` in the page, in a test's docstring or in a parameter's id, and `hd_12` in a test's name. Most
-stand in docs/attacks.md; a row may stand in whichever page is about it, in one only.
+stand in docs/attacks.md, those of the documents and of the reference's scenarios in docs/keps.md; a row may stand in
+whichever page is about it, in one only. Neighbour: `acceptance` runs those of docs/keps.md.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 
 PAGES = Path("docs")
 TESTS = Path("tests")
-ROW = re.compile(r"^\| \*{0,2}([A-Z]{2}-\d+)\*{0,2} \|(?P<rest>.*)\|\s*$")
+ROW = re.compile(r"^\| \*{0,2}([A-Z]{2}-\d+[a-e]?)\*{0,2} \|(?P<rest>.*)\|\s*$")
 REFERENCE = re.compile(r"`(tests/[\w/]+\.(?:py|txt))(?:::(\w+))?`")
-ID = re.compile(r"(?<![A-Za-z])(HD|IS)-(\d+)(?!\d)|(?<![a-z])(hd|is)_(\d+)(?!\d)")
+FAMILIES = ("HD", "IS", "RE", "RP")
 """Families of ids; another one is added here."""
+_OR = "|".join(FAMILIES)
+ID = re.compile(rf"(?<![A-Za-z])({_OR})-(\d+[a-e]?)(?![0-9a-z])|(?<![a-z])({_OR.lower()})_(\d+[a-e]?)(?![0-9a-z])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import structs
+
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
@@ -170,6 +172,8 @@ class Engine(EngineAnswers):
         before a version has been taken.
         """
         state, before = self.state, None
+        if workload.status.reclaimable_pods and not state.settings.reclaimable_pods:
+            workload = structs.replace(workload, status=structs.replace(workload.status, reclaimable_pods=()))
         entry: Entry | None = state.entries.get(workload.metadata.uid)
         try:
             before = faults.ChargeBefore(entry) if entry is not None else None
@@ -201,8 +205,7 @@ class Engine(EngineAnswers):
     def set_usage(self, uid: str, counts: Mapping[str, int]) -> None:
         """Charge `counts` pods per granted pod set from now on, whatever the object says; others count zero.
 
-        For reclaimed, drained and scaled pods, as the ledger has confirmed them. Counts above the granted are the
-        granted; below zero are zero.
+        For reclaimed, drained and scaled pods. Counts above the granted are the granted; below zero are zero.
         """
         entry = self.state.entries.get(uid)
         if entry is not None and entry.grant.pod_sets:

@@ -273,6 +273,9 @@ class Travels(Protocol[UserT_contra]):
         """Return where its pods are, per pod set; nothing where the object is the pod and says so itself."""
         return ()
 
+    reclaims: bool = False
+    """Whether pods of it that are done give their quota back while others run (KEP-78): `reclaimable` says how many."""
+
     def reclaimable(self, obj: UserT_contra) -> tuple[tuple[str, int], ...]:
         """Return the pods per pod set, of as many as it runs with, that need quota no longer (KEP-78), without zeros.
 

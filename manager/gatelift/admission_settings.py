@@ -8,6 +8,8 @@ from gatelift_admission.values.transformations import Transformation
 
 PRIORITY_BOOST_GATE = "PriorityBoost"
 """Off unless the file says otherwise, as in Kueue."""
+RECLAIM_GATE = "ReclaimablePods"
+"""On unless the file says otherwise, as in Kueue (KEP-78)."""
 
 
 def of(config: Configuration) -> EngineSettings:
@@ -27,4 +29,5 @@ def of(config: Configuration) -> EngineSettings:
         text_refresh=TEXT_REFRESH,
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
         priority_boost=config.feature_gates.get(PRIORITY_BOOST_GATE, False),
+        reclaimable_pods=config.feature_gates.get(RECLAIM_GATE, True),
     )

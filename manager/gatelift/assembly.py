@@ -29,7 +29,7 @@ REQUEUE_MAX_SECONDS = 3600.0
 def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
     """Return the manager's machine. `origin`: UID of the namespace kube-system; `instance` names this process."""
     ids, wall = WriteIds(), Wall()
-    gatelift = config.gatelift
+    gatelift, admission = config.gatelift, admission_settings.of(config)
     enrolments = Enrolments(
         ids,
         EnrolmentSettings(
@@ -44,6 +44,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
             renew_seconds=gatelift.leases.renew,
             suspect_seconds=gatelift.leases.suspect_after,
             lost_seconds=gatelift.leases.lost_after,
+            keeps_quota=not admission.reclaimable_pods,
         ),
         ids,
         wall,
@@ -61,7 +62,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
         words_per_second=config.client_connection.qps / 2,
-        admission=admission_settings.of(config),
+        admission=admission,
         readiness=_readiness(config.wait_for_pods_ready),
         retention=RetentionSettings(
             after_finished=config.object_retention_policies.workloads.after_finished,

@@ -56,7 +56,7 @@ FRAMEWORKS_OF_KUEUE = (
 )
 FAST_RELEASE_GATES = ("PodIntegrationFastQuotaRelease", "FastQuotaReleaseInPodIntegration")
 """One gate, as KEP-6143 and as Kueue's code call it; on unless the file says otherwise."""
-GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost", *FAST_RELEASE_GATES})
+GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost", "ReclaimablePods", *FAST_RELEASE_GATES})
 IN_USE = frozenset(
     {
         "apiVersion",

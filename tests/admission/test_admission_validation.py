@@ -164,9 +164,10 @@ def granted(usage: str = "3", name: str = "main", count: int = 3) -> WorkloadSta
             workload("a", pod_set(requests={"pods": "1"})),
             "spec.podSets[0].template.spec.containers[0].resources.requests[pods]",
         ),
-        (
+        pytest.param(
             workload("a", SET, status=WorkloadStatus(reclaimable_pods=(ReclaimablePod("main", 4),))),
             "status.reclaimablePods[0].count",
+            id="RP-043 more than the pod set has",
         ),
         (
             workload("a", SET, status=WorkloadStatus(reclaimable_pods=(ReclaimablePod("x", 1),))),
@@ -236,6 +237,7 @@ def test_what_others_keep_in_an_admission_is_not_ours_to_judge() -> None:
 
 
 def test_reclaimable_counts_do_not_fall_while_quota_is_reserved() -> None:
+    """RP-040, RP-041, RP-042: of what others write; our own accounts are not asked about."""
     some = with_status(reclaimable_pods=(ReclaimablePod("main", 2),))
     assert workload_change_errors(some, BEFORE) == []
     assert fields(workload_change_errors(BEFORE, some)) == ["status.reclaimablePods"]

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 
 import msgspec
+import pytest
 
 from gatelift.cli.explain import explanation_of
 from gatelift.cli.listing import maker_of
@@ -44,6 +45,24 @@ def test_a_placed_workload_says_where_with_what_quota_and_by_which_checks(stage:
     assert told["checks"] == [{"name": "mk", "state": "Ready", "message": "on it"}]
     assert [one["type"] for one in told["history"]] == ["QuotaReserved", "Admitted"]
     assert "check     mk Ready: on it" in stage.run("explain", "pod/runs", *TEAM).out
+
+
+@pytest.mark.parametrize(
+    ("asked", "over", "said"),
+    [
+        pytest.param(8, 6, "main: 6 of 8 pods are done, and their quota is free", id="all were granted"),
+        pytest.param(12, 9, "main: 5 of 8 pods are done, and their quota is free", id="RE-11 of 12 asked for"),
+        pytest.param(8, 0, "", id="none"),
+    ],
+)
+def test_of_a_job_in_its_tail_is_said_how_much_is_free(asked: int, over: int, said: str) -> None:
+    assignment = {"name": "main", "count": 8, "flavors": {"cpu": "fast"}, "resourceUsage": {"cpu": "8"}}
+    status = {
+        "admission": {"clusterQueue": "all", "podSetAssignments": [assignment]},
+        "reclaimablePods": [{"name": "main", "count": over}],
+    }
+    document = {"metadata": {"name": "w"}, "spec": {"podSets": [{"name": "main", "count": asked}]}, "status": status}
+    assert explanation_of(msgspec.convert(document, Workload), dt.datetime.now(dt.UTC)).reclaimed == said
 
 
 def test_hd_181_one_that_is_held_although_it_is_admitted_says_so_and_why(stage: Stage) -> None:

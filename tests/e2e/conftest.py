@@ -41,6 +41,7 @@ MODULES_OF = {
         "test_orphans.py",
         "test_pod_troubles.py",
         "test_pods_at_home.py",
+        "test_reclaim.py",
         "test_recovery.py",
         "test_validation_rules.py",
         "test_workload_status_rules.py",

@@ -74,7 +74,7 @@ def test_hd_238_a_reservation_that_its_leader_never_gave_is_none(
     reserve(history, runs, waits, **granted)
     judged = history.world.truth.check_quota
     with monkeypatch.context() as patch:  # what the status says is a lie until it is written back
-        patch.setattr(history.world.truth, "check_quota", lambda _queues: None)
+        patch.setattr(history.world.truth, "check_quota", lambda *_: None)
         history.passes(20.0)
     judged(QUEUES)
     history.passes(60.0)

@@ -47,6 +47,7 @@ def test_hd_4_what_the_users_object_shows_of_an_earlier_run_frees_nothing() -> N
 
 
 def test_hd_4_a_new_leader_changes_nothing_before_the_cluster_has_reported() -> None:
+    """RP-027, RP-029: what is said is stored, and more is stored instead."""
     world = a_running_job()
     agent = world.agents["a"]
     agent.count(agent.commits[0], remaining=2, succeeded=6, reclaimable=6)

@@ -172,6 +172,8 @@ class EngineSettings:
     ignore_undeclared: bool = False
     priority_boost: bool = False
     """The annotation `kueue.x-k8s.io/priority-boost` adds to the priority (Kueue's gate PriorityBoost)."""
+    reclaimable_pods: bool = True
+    """Pods that are done need quota no longer while others run (KEP-78, Kueue's gate ReclaimablePods)."""
     by_creation: bool = False
     """Whose pods were not ready in time keeps its place in the queue (`requeuingStrategy.timestamp: Creation`)."""
     wake_period: float = 0.0

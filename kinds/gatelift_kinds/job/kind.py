@@ -73,6 +73,7 @@ class JobKind(Kind[Job]):
     resource: Resource = JOB
     struct: type[Any] = Job
     pods_are_children: bool = True
+    reclaims: bool = True
     pod_specs: tuple[PodSpecAt, ...] = (PodSpecAt(markers.DEFAULT_POD_SET, ("template",)),)
     sight: Sight = Sight()
     """All, as Kueue does: what runs must not go out of sight with a label that its user may take off."""

@@ -30,6 +30,8 @@ REPLICA_ROLE = "replica_role"
 LEADER, FOLLOWER = "leader", "follower"
 """Label and values that Kueue puts on all its metrics."""
 UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"
+POD_STATES = ("active", "ready", "succeeded", "failed", "terminating", "remaining")
+"""What a worker counts of a pod set."""
 MILLI = 1000
 """Kueue's gauges count CPU in cores, the engine in thousandths."""
 
@@ -156,6 +158,12 @@ class Gauges:
         self._draining = gauge("gatelift_draining_placements", "Placements that are being stopped", ["quota"])
         self._oldest = gauge("gatelift_oldest_drain_seconds", "For how long the first of them has been", [])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
+        reclaimed = (
+            "Pods that are done whose quota is free while the rest of their Workload runs (KEP-78), by ClusterQueue"
+        )
+        self._reclaimed = gauge("gatelift_reclaimed_pods", reclaimed, queue)
+        pods = "Pods of Jobs, as their cluster last counted them; `ready` are `active`, `remaining` hold resources"
+        self._pods = gauge("gatelift_cluster_pods", pods, ["cluster", "state"])
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
         self._left_out = gauge("gatelift_cluster_information_left_out", left_out, ["cluster"])
 
@@ -167,9 +175,13 @@ class Gauges:
         states = Counter(attempt.state for attempt in core.attempts.values())
         for state in AttemptState:
             self._attempts.labels(state.value).set(states[state])
-        for each in (self._clusters, self._placements, self._credits, self._left_out):
+        for each in (self._clusters, self._placements, self._credits, self._left_out, self._reclaimed, self._pods):
             each.clear()
         self._drains(core)
+        for (name, counted), pods in _pods(core).items():
+            self._pods.labels(name, counted).set(pods)
+        for name, pods in _reclaimed(core).items():
+            self._reclaimed.labels(name).set(pods)
         self._aside.set(len(core.contained.resting))
         for name in core.links.clusters():
             view = core.links.state(name)
@@ -239,6 +251,27 @@ class Gauges:
             for gauge, amount in zip(self._quotas, (quota.nominal, quota.borrowing, quota.lending), strict=True):
                 if amount is not None:
                     gauge.labels(*labels).set(_shown(amount, resource))
+
+
+def _pods(core: Core) -> Counter[tuple[str, str]]:
+    """Count the pods of what makes pods, by cluster and by what its agent counts of them."""
+    pods: Counter[tuple[str, str]] = Counter()
+    for attempt in core.attempts.values():
+        if attempt.counts is not None and attempt.live:
+            for one in attempt.counts.pod_sets:
+                for state in POD_STATES:
+                    pods[attempt.cluster, state] += getattr(one, state)
+    return pods
+
+
+def _reclaimed(core: Core) -> Counter[str]:
+    """Count the pods that count as over while their Workload is charged for others, by ClusterQueue."""
+    pods: Counter[str] = Counter()
+    for attempt in core.attempts.values():
+        known = core.knowledge.workloads.get(attempt.workload) if attempt.given_back else None
+        if known is not None and known.status.admission is not None and attempt.live:
+            pods[known.status.admission.cluster_queue] += sum(attempt.given_back.values())
+    return pods
 
 
 def _standing(

@@ -49,6 +49,7 @@ class WorkloadExplanation:
     epoch: int
     queue: str
     quota: str
+    reclaimed: str
     checks: tuple[str, ...]
     history: tuple[str, ...]
     path: tuple[str, ...] = ()
@@ -146,6 +147,7 @@ def explanation_of(workload: Workload, now: dt.datetime) -> WorkloadExplanation:
         epoch=placement.epoch,
         queue=workload.spec.queue_name,
         quota=_quota(workload.status.admission),
+        reclaimed=_reclaimed(workload),
         checks=tuple(
             Typed(
                 f"{each.name} {each.state}{f': {each.message}' if each.message else ''}",
@@ -188,6 +190,27 @@ def _quota(admission: Admission | None) -> str:
     return f"{admission.cluster_queue} ({'; '.join(parts)})"
 
 
+def _reclaimed(workload: Workload) -> str:
+    """Return of how many pods the quota is free again while the others run (KEP-78), "" where of none.
+
+    Of those that were granted: the status counts from what was asked for, which never had any.
+    """
+    admission = workload.status.admission
+    if admission is None:
+        return ""
+    asked = {one.name: one.count for one in workload.spec.pod_sets}
+    granted = {
+        one.name: asked.get(one.name, 0) if one.count is None else one.count for one in admission.pod_set_assignments
+    }
+    over = {
+        one.name: min(granted[one.name], one.count - max(0, asked.get(one.name, 0) - granted[one.name]))
+        for one in workload.status.reclaimable_pods
+        if one.name in granted
+    }
+    parts = [f"{name}: {count} of {granted[name]} pods are done" for name, count in over.items() if count > 0]
+    return f"{'; '.join(parts)}, and their quota is free" if parts else ""
+
+
 def _waiting(told: WaitingExplanation | None) -> list[tuple[str, str]]:
     """Return what is told of a waiting workload, as lines."""
     if told is None:
@@ -219,6 +242,7 @@ def _print(told: WorkloadExplanation) -> None:
         ("queue", told.queue),
         *(("" if index else "path", each) for index, each in enumerate(told.path)),
         ("quota", told.quota),
+        ("freed", told.reclaimed),
         *_waiting(told.waiting),
         *(("check", each) for each in told.checks),
         *(("" if index else "history", each) for index, each in enumerate(told.history)),

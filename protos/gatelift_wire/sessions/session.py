@@ -210,7 +210,10 @@ class GreetingEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcomed:
-    """There is a session with a number. Not resumed: nothing sent before counts any more."""
+    """There is a session with a number. Not resumed: nothing sent before counts any more.
+
+    `keeps_quota`: at the agent, what its manager says of pods that are done.
+    """
 
     session: int
     term: int
@@ -218,6 +221,7 @@ class Welcomed:
     version: int
     origin: str
     peer_instance: str
+    keeps_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

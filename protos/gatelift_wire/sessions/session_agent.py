@@ -377,6 +377,7 @@ class AgentSession(SessionCore):
                 version=welcome.version,
                 origin=welcome.origin,
                 peer_instance=welcome.instance,
+                keeps_quota=welcome.keeps_quota,
             )
         )
         hello_again: tuple[Control, ...] = (self._renewal(now), CreditGrant(credits=self._credits))

@@ -85,6 +85,7 @@ class ManagerSession(SessionCore):
         suspect_seconds: float = limits.SUSPECT_SECONDS,
         lost_seconds: float = limits.LOST_SECONDS,
         credit_window: int = 256,
+        keeps_quota: bool = False,
         versions: tuple[int, int] = (PROTOCOL_VERSION_MIN, PROTOCOL_VERSION),
     ) -> None:
         super().__init__(instance)
@@ -103,6 +104,7 @@ class ManagerSession(SessionCore):
         self._lease_seconds = lease_seconds
         self._renew_seconds = renew_seconds
         self._credit_window = credit_window
+        self._keeps_quota = keeps_quota
         self._versions = versions
         self._leading = False
         self._waiting: dict[int, float] = {}
@@ -208,6 +210,7 @@ class ManagerSession(SessionCore):
             lease_seconds=self._lease_seconds,
             renew_seconds=self._renew_seconds,
             credit_window=self._credit_window,
+            keeps_quota=self._keeps_quota,
         )
 
     def missed(self, now: float) -> list[SessionOutput]:

@@ -101,7 +101,10 @@ class CreditGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """Sent only after the session number was written to WorkerCluster.status (R2)."""
+    """Sent only after the session number was written to WorkerCluster.status (R2).
+
+    `keeps_quota`: pods that are done keep their room until the placement ends (KEP-78 is off); older managers say none.
+    """
 
     session: int
     instance: str
@@ -112,6 +115,7 @@ class Welcome:
     lease_seconds: float = LEASE_SECONDS
     renew_seconds: float = RENEW_SECONDS
     credit_window: int = 256
+    keeps_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -351,6 +351,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "lease_seconds": _real(1.0, limits.LEASE_SECONDS_MAX),
         "renew_seconds": _real(1.0, limits.LEASE_SECONDS_MAX),
         "credit_window": _COUNT,
+        "keeps_quota": _flag,
     },
     messages.LeaseGranted: {
         "sent_at": _SECONDS,

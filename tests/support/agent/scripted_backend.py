@@ -6,7 +6,7 @@ The script is the world outside: what was said, and how often the backend was ca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -54,6 +54,8 @@ class Script:
     raises: set[tuple[str, PlacementKey]] = field(default_factory=set)
     writes: Callable[[Request], ApiWrite | None] = lambda _request: None
     """What it wants written instead."""
+    over: dict[PlacementKey, dict[str, int]] = field(default_factory=dict)
+    """Pods that need room no longer, as it was told last."""
     held: set[PlacementKey] = field(default_factory=set)
     """Of what is placed: what holds room, or asks for it, and was not released."""
 
@@ -126,6 +128,11 @@ class ScriptedBackend:
         said = self._script.said.get(key, NOT_YET)
         again_at = self._retry_at.get(key)
         return replace(said, again_at=again_at) if again_at is not None and again_at > now else said
+
+    def reclaim(self, key: PlacementKey, over: Mapping[str, int]) -> tuple[BackendCommand, ...]:
+        self._script.call("reclaim", key)
+        self._script.over[key] = dict(over)
+        return ()
 
     def release(self, key: PlacementKey) -> tuple[BackendCommand, ...]:
         self._script.call("release", key)

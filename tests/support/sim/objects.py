@@ -5,13 +5,18 @@ Shared by the checks of the simulation and of the scenarios. Knows no core and n
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from support.sim.attribution import EPOCH, LOCAL, Doc, number
 
 GATE = "kueue.x-k8s.io/admission"
 Run = tuple[int, str]
 """Epoch and cluster."""
+
+NOTHING: Final[Mapping[tuple[str, int], int]] = MappingProxyType({})
+"""Where no books are asked what they have given back (`booked`)."""
 
 
 class TruthError(AssertionError):

@@ -10,7 +10,7 @@ broken promise by itself; two runs of one object always are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from support.sim.charges import Charges
 from support.sim.crowds import Crowds
 from support.sim.hands import Hands
 from support.sim.objects import (
+    NOTHING,
     Run,
     TruthError,
     admitted,
@@ -471,15 +472,14 @@ class Truth:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
 
-    def used(self) -> Counter[str]:
-        """Return the milli-CPU that each queue has admitted."""
+    def used(self, booked: Mapping[tuple[str, int], int] = NOTHING) -> Counter[str]:
+        """Return the milli-CPU that each queue has admitted, without what the books (`booked`) have given back."""
         used: Counter[str] = Counter()
         for uid, (queue, amount) in self._held.items():
-            document = self.workloads[uid]
-            going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
-            going = going or self._charges.is_late(uid)
+            document, late = self.workloads[uid], self._charges.is_late(uid)
+            going = document["metadata"].get("deletionTimestamp") or self.orphaned(document) or late
             if not is_released(document) and (not going or self._granted_lives(uid)):
-                used[queue] += amount
+                used[queue] += min(amount, booked.get((uid, epoch_of(document)), amount))
         return used
 
     def orphaned(self, workload: Doc) -> bool:
@@ -490,9 +490,9 @@ class Truth:
         owner = self.whose.owner_of(workload["metadata"]["uid"])
         return owner is not None and owner[1] not in self._users
 
-    def check_quota(self, queues: dict[str, int]) -> None:
+    def check_quota(self, queues: dict[str, int], booked: Mapping[tuple[str, int], int] = NOTHING) -> None:
         """Check that no queue has admitted more than it has."""
-        for name, amount in self.used().items():
+        for name, amount in self.used(booked).items():
             if amount > queues.get(name, 0):
                 raise TruthError(f"queue {name} has admitted {amount} of {queues.get(name, 0)} milli-CPU")
 

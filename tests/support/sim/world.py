@@ -31,6 +31,7 @@ from support.sim.account import Account
 from support.sim.agent import SimAgent
 from support.sim.asked import Asked
 from support.sim.attacks import begin, drawn_attacks
+from support.sim.booked import Booked
 from support.sim.clock import Timeline
 from support.sim.cluster import ACCEPT, TEAM, Doc, SimCluster
 from support.sim.doubts import attend
@@ -119,7 +120,7 @@ class SimWorld:
         self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
         self.counts = self.faults.counts
         """How often each thing was done to it: breakages, faults and attacks."""
-        self.truth = Truth()
+        self.truth, self.booked = Truth(), Booked()
         self.account = Account(
             self.truth.whose,
             is_unrecorded=self.truth.is_unrecorded,
@@ -261,7 +262,7 @@ class SimWorld:
             raise TruthError(f"not at its end after {STEPS_MAX} steps")
         if self.home.store.version != self._last_version:
             self._last_version = self.home.store.version
-            self.truth.check_quota(QUEUES)
+            self.truth.check_quota(QUEUES, self.booked.look(each.machine.core for each in self.managers))
         if self.account.checks != self._last_checks:
             self._last_checks = self.account.checks
             self._compare()

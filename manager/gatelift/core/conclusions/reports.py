@@ -18,7 +18,7 @@ from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import ref_of
-from gatelift.core.rules import kept_record, unrecorded
+from gatelift.core.rules import kept_record, reclaim_books, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
@@ -146,8 +146,9 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     is_first = attempt.count(said)
     releasing.heard(core, attempt, said, now)
+    booked = reclaim_books.book(core, attempt, now)
     known = core.knowledge.workloads.get(attempt.workload)
-    if is_first and known is not None and known.status.reclaimable_pods:
+    if is_first and not booked and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)
     core.mark_attempt(attempt)

@@ -101,10 +101,12 @@ class Attempt:
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: CountsReport | None = None
     given_back: dict[str, int] = field(default_factory=dict)  # by pod set, how many of its pods count as over
+    fewer_since: float | None = None  # since when fewer are said to be over than count
+    falls: int = 0  # how often fewer have come to count
     unshown_since: dict[str, float] = field(default_factory=dict)  # by object, of those that show what was before
     mirrored_at: dict[str, float] = field(default_factory=dict)  # by object, when it was last asked to be written
     stages_shown: dict[str, frozenset[str]] = field(default_factory=dict)  # by object, that it ran, that it was over
-    given_back_at: float = float("-inf")  # when more of them last counted
+    given_back_at: float = float("-inf")  # when that was last asked to be written
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
     trouble_since: float = 0.0  # since when the Workload says something else of it
@@ -259,9 +261,28 @@ class Attempt:
         is_first, self.counts = self.counts is None, counts
         return is_first
 
-    def gives_back(self, over: Mapping[str, int], now: float) -> None:
-        """Take that so many of its pods count as over: others may have that quota from now on, so it stays given."""
-        self.given_back, self.given_back_at = dict(over), now
+    def gives_back(self, over: Mapping[str, int]) -> None:
+        """Take that so many of its pods count as over, by pod set, and that this is what its cluster says."""
+        self.given_back, self.fewer_since = dict(over), None
+
+    def fewer_are_over(self, now: float) -> float:
+        """Take that fewer are said to be over than count; return since when that has been said."""
+        if self.fewer_since is None:
+            self.fewer_since = now
+        return self.fewer_since
+
+    def gives_more_back(self, over: Mapping[str, int]) -> None:
+        """Take that of some pod sets more count as over, while of others fewer are said to be."""
+        self.given_back = {**self.given_back, **over}
+
+    def takes_back(self, over: Mapping[str, int]) -> None:
+        """Take that fewer count as over than before."""
+        self.gives_back(over)
+        self.falls += 1
+
+    def shows_given_back(self, now: float) -> None:
+        """Take that what counts as over was asked to be written."""
+        self.given_back_at = now
 
     def has_trouble(self, trouble: Trouble | None) -> None:
         """Take what keeps its pods from running."""

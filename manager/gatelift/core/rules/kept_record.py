@@ -258,8 +258,8 @@ def charged(core: Core, known: Workload) -> Workload:
     """
     attempt = core.attempts.get(known.metadata.uid)
     kind = core.knowledge.readings[key_of(known.metadata)][0]
-    if kind is not None and known.status.reclaimable_pods:
-        known = reclaimed.believed(known, attempt, counted=kind.pods_are_children and _asks_what_it_asked(core, known))
+    if kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
+        known = reclaimed.believed(known, attempt, counted=kind.reclaims and _asks_what_it_asked(core, known))
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))

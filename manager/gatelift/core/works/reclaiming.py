@@ -1,12 +1,14 @@
 """Quota of pods that are over is given back while the others run (KEP-78): what is written of it, and when.
 
-Neighbours: `reconcile` calls, `reclaimed` says how many are over.
+For people, and for the next leader: this one charges by its books (`rules.reclaim_books`), whatever becomes of the
+write. Neighbours: `reconcile` calls, `reclaimed` says how many are over.
 """
 
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import reclaimed, status_writes
+from gatelift.core.rules import reclaim_books
 from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.case import Case
 
@@ -17,19 +19,20 @@ RECLAIM_SECONDS = 1.0
 def reclaim(case: Case) -> None:
     """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
 
-    Until the cluster has reported, what was written in this epoch stays (a release takes it away). The first time at
-    once, then once in `RECLAIM_SECONDS`.
+    Until the cluster has reported, what was written in this epoch stays (a release takes it away), but where nothing is
+    given back at all. The first time at once, then once in `RECLAIM_SECONDS`.
     """
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
-    if attempt.counts is None or known.status.admission is None:
+    reclaim_books.book(core, attempt, now)
+    if known.status.admission is None or (attempt.counts is None and reclaim_books.gives_back(core, attempt)):
         return
     due = reclaimed.due(known, attempt)
-    if due == tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
+    if due == reclaimed.written(known):
         core.words.leave(attempt.cluster, attempt.look)
     elif now < attempt.given_back_at + RECLAIM_SECONDS:
         core.agenda.wake(attempt.look, attempt.given_back_at + RECLAIM_SECONDS)
     elif not core.resting.rests(
         case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, now
     ) and word_writes.may_write(core, attempt.cluster, attempt.look, now):
-        attempt.gives_back(reclaimed.over(known, attempt), now)
+        attempt.shows_given_back(now)
         api_requests.patch_workload(core, known, status_writes.reclaim_write(known, due), Purpose.RECLAIM)

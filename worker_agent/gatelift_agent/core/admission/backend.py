@@ -12,7 +12,8 @@ verdict that it takes back counts until the last object is let go, and not after
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gatelift_agent.core.values.commands import AgentNote
@@ -116,6 +117,13 @@ class Backend(Protocol):
         """Say what came of a request, as it is now: what was granted may be taken back until it is let go."""
         ...
 
+    def reclaim(self, key: PlacementKey, over: Mapping[str, int]) -> tuple[BackendCommand, ...]:
+        """Take how many pods of each pod set need room no longer while the others run (KEP-78); it may fall again.
+
+        Of what was asked for; counts until it is said anew or the placement is released, also if room is asked again.
+        """
+        ...
+
     def release(self, key: PlacementKey) -> tuple[BackendCommand, ...]:
         """Take that a placement has ended, or its hold has: it wants no room any more, whatever it was given.
 
@@ -131,3 +139,18 @@ class Backend(Protocol):
     def entries(self) -> tuple[CapacityEntry, ...]:
         """Return the capacity as the manager is told it; nothing where there is no limit."""
         ...
+
+
+def without(pod_sets: Iterable[PodSetRequest], over: Mapping[str, int]) -> tuple[PodSetRequest, ...]:
+    """Return what pod sets ask for without so many pods of each; what does not divide by the count stays."""
+    return tuple(_less(one, min(over.get(one.name, 0), one.count)) for one in pod_sets)
+
+
+def _less(one: PodSetRequest, over: int) -> PodSetRequest:
+    if over <= 0:
+        return one
+    requests, uncounted = (
+        tuple((name, amount - amount // one.count * over) for name, amount in each)
+        for each in (one.requests, one.uncounted)
+    )
+    return replace(one, count=one.count - over, requests=requests, uncounted=uncounted)

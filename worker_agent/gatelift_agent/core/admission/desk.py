@@ -5,7 +5,7 @@ All else that a backend raises belongs to the placement that is looked at, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gatelift_agent.core.admission.backend import (
@@ -70,6 +70,10 @@ class Desk:
     def verdict(self, key: PlacementKey, now: float) -> RoomVerdict:
         """Say what came of it."""
         return self._backend.verdict(key, now)
+
+    def reclaim(self, key: PlacementKey, over: Mapping[str, int]) -> None:
+        """Give back the room of pods that need none any more, and have done what the backend wants for it."""
+        self._carry_out(key, self._backend.reclaim(key, over))
 
     def release(self, key: PlacementKey) -> bool:
         """Give room back; False where the backend raised: who gives it back goes on, and it is tried again."""

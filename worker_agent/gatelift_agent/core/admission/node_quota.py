@@ -19,6 +19,7 @@ from gatelift_agent.core.admission.backend import (
     Judgement,
     Request,
     RoomVerdict,
+    without,
 )
 from gatelift_agent.core.values.commands import AgentNote
 from gatelift_agent.core.values.events import RoomSeen
@@ -37,13 +38,15 @@ _NO_NODE = "no node of this cluster has it; list it in the agent's capacity, or 
 class NodeQuota:
     """Charges of this worker by placement, against what its nodes have. `origin` says whom it serves at the moment."""
 
-    __slots__ = ("_charged", "_covered", "_origin", "_room", "_uncounted", "_used")
+    __slots__ = ("_asked", "_charged", "_covered", "_origin", "_over", "_room", "_uncounted", "_used")
 
     def __init__(self, origin: Callable[[], str]) -> None:
         self._origin = origin
         self._room: RoomOfNodes | None = None
         self._used: dict[str, int] = {}
         self._charged: dict[PlacementKey, dict[str, int]] = {}
+        self._asked: dict[PlacementKey, tuple[PodSetRequest, ...]] = {}
+        self._over: dict[PlacementKey, Mapping[str, int]] = {}
         self._covered: set[str] = set()
         """Resources that placements were charged for, by now or before."""
         self._uncounted: set[str] = set()
@@ -81,13 +84,8 @@ class NodeQuota:
 
     def ask(self, request: Request, now: float) -> tuple[BackendCommand, ...]:  # noqa: ARG002 (of the protocol)
         """Charge a placement (again: the last word counts), whatever the nodes have: `judge` was asked before."""
-        self.release(request.key)
-        wanted = _wanted(request.pod_sets)
-        self._charged[request.key] = wanted
-        for resource, amount in wanted.items():
-            self._used[resource] = self._used.get(resource, 0) + amount
-            if len(self._covered) < RESOURCES_MAX:
-                self._covered.add(resource)
+        self._asked[request.key] = request.pod_sets
+        self._charge(request.key)
         named = {resource for pod_set in request.pod_sets for resource, _ in pod_set.uncounted}
         self._uncounted |= named & self._covered
         return ()
@@ -96,13 +94,34 @@ class NodeQuota:
         """Grant it: its room was held from the offer on."""
         return GRANTED
 
+    def reclaim(self, key: PlacementKey, over: Mapping[str, int]) -> tuple[BackendCommand, ...]:
+        """Charge a placement without so many of its pods."""
+        if key in self._asked:
+            self._over[key] = over
+            self._charge(key)
+        return ()
+
     def release(self, key: PlacementKey) -> tuple[BackendCommand, ...]:
         """Give back what a placement holds; nothing when it holds nothing."""
+        self._uncharge(key)
+        self._asked.pop(key, None)
+        self._over.pop(key, None)
+        return ()
+
+    def _charge(self, key: PlacementKey) -> None:
+        self._uncharge(key)
+        wanted = _wanted(without(self._asked[key], self._over.get(key, {})))
+        self._charged[key] = wanted
+        for resource, amount in wanted.items():
+            self._used[resource] = self._used.get(resource, 0) + amount
+            if len(self._covered) < RESOURCES_MAX:
+                self._covered.add(resource)
+
+    def _uncharge(self, key: PlacementKey) -> None:
         for resource, amount in self._charged.pop(key, {}).items():
             self._used[resource] -= amount
             if not self._used[resource]:
                 del self._used[resource]
-        return ()
 
     def hear(self, event: RoomSeen | Answered) -> Heard:
         """Take what the nodes have now; people are told where it changes whether there is a limit."""

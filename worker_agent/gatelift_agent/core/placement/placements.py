@@ -311,6 +311,8 @@ class Placement:
     """Why the backend has not granted room, as the log has it."""
     room_given_back: bool = False
     """Its room was released, and it was asked for none since."""
+    room_reclaimed: tuple[tuple[str, int], ...] = ()
+    """Of how many pods per pod set its room was given back while the others run (KEP-78)."""
     ending: PlacementEnding | None = None
     failed: FailedContainer | None = None
     """Which container failed first, where it ended so: told with its end (`failures`)."""

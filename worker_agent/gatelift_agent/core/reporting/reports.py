@@ -1,7 +1,8 @@
 """What the manager is told of a placement, and when: deltas, coalesced, newest wins.
 
 The way down of a single pod is three messages: running, finished, and nothing between that nobody waits for. A change
-that somebody waits for (running and ready, over, deleting) goes out at once; all else at most once a second.
+that somebody waits for (running and ready, over, deleting, fewer pods that need quota) goes out at once; all else at
+most once a second.
 After a session that was not resumed everything is told anew.
 """
 
@@ -53,6 +54,8 @@ def observe(world: World, placement: Placement, now: float) -> None:
     total, reclaimable = counted(world, placement)
     troubles.note(world, placement, total.values(), now)
     counts = _counts(world, placement, total, reclaimable)
+    if placement.state is PlacementState.RUNNING:
+        world.reclaim_room(placement, _over(placement, counts))
     changed: list[tuple[Tracked, Seen]] = []
     urgent = False
     for tracked in placement.objects.values():
@@ -68,7 +71,7 @@ def observe(world: World, placement: Placement, now: float) -> None:
     if not changed and (counts == told or waits):
         placement.report_at = None
         return
-    urgent = urgent or _terminating(counts) != _terminating(told)
+    urgent = urgent or _terminating(counts) != _terminating(told) or _given_back(counts) != _given_back(told)
     if not urgent and (placement.report_at is None or placement.report_at > now):
         placement.report_at = placement.report_at or now + COALESCE_SECONDS
         world.wakes.ask(placement.key, placement.report_at)
@@ -197,6 +200,21 @@ def _troubles(counts: CountsReport | None) -> tuple[PodTrouble, ...]:
 
 def _terminating(counts: CountsReport | None) -> tuple[int, ...]:
     return tuple(one.terminating for one in (counts.pod_sets if counts is not None else ()) if one.terminating)
+
+
+def _given_back(counts: CountsReport | None) -> tuple[tuple[str, int, int], ...]:
+    """Return of pod sets whose quota is given back what that depends on: how many are over, and how many are there."""
+    if counts is None or not counts.reclaimable:
+        return ()
+    held = {one.name: one.remaining for one in counts.pod_sets}
+    return tuple((name, count, held.get(name, 0)) for name, count in counts.reclaimable)
+
+
+def _over(placement: Placement, counts: CountsReport | None) -> tuple[tuple[str, int], ...]:
+    """Return of how many pods per pod set no room is needed here any more: what holds resources keeps its own."""
+    placed = {one.name: one.count for one in placement.pod_sets}
+    over = ((name, min(count, placed.get(name, 0) - held)) for name, count, held in _given_back(counts))
+    return tuple((name, count) for name, count in over if count > 0)
 
 
 def _objects(placement: Placement) -> tuple[ObjectReport, ...]:

@@ -216,7 +216,7 @@ class ManagerLink:
 
     def _welcomed(self, output: session.Welcomed, now: float) -> None:
         standing = self._world.standing
-        standing.session = output.session
+        standing.session, standing.keeps_quota = output.session, output.keeps_quota
         if standing.origin != output.origin:
             rebuilding.change_origin(self._world, output.origin, now)
             if self._session is not None:

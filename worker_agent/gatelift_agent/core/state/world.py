@@ -51,6 +51,7 @@ class SessionStanding:
     """Where the agent stands with the manager. `session` 0: there is none. `open`: messages flow.
 
     `lease_until` is the end of the right to start that the present session granted; `away_since` counts when closed.
+    `keeps_quota`: nothing is given back before the end of a placement, as its manager says; until it has said: nothing.
     """
 
     origin: str = ""
@@ -58,6 +59,7 @@ class SessionStanding:
     open: bool = False
     lease_until: float = 0.0
     away_since: float = 0.0
+    keeps_quota: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,6 +174,7 @@ class World:
     def ask_room(self, placement: Placement, now: float, *, placed: bool) -> None:
         """Ask the remote admission for room; asking again changes nothing but what it is asked for."""
         placement.room_given_back = False
+        placement.room_reclaimed = ()
         request = Request(
             key=placement.key,
             namespace=placement.namespace,
@@ -180,6 +183,15 @@ class World:
             placed=placed,
         )
         self.admission.ask(request, now)
+
+    def reclaim_room(self, placement: Placement, over: tuple[tuple[str, int], ...]) -> None:
+        """Give back the room of so many pods per pod set while the others run (KEP-78); fewer than before: take it."""
+        if self.standing.keeps_quota:
+            over = ()
+        if over != placement.room_reclaimed:
+            placement.room_reclaimed = over
+            self.admission.reclaim(placement.key, dict(over))
+            self.capacity_changed = True
 
     def _number(self, asked: Asked) -> int:
         return self.writes.ask(asked)

@@ -1,0 +1,29 @@
+"""What a leader has taken as given back before it stands in the record: others may be granted that by then (KEP-78).
+
+The record is written later, and a leader that dies may leave others' grants there without it. So what an epoch was
+charged last, by the books of whoever had heard its cluster, is remembered; the account compares it with what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gatelift.core.records.attempt_states import LIVE
+from gatelift.core.state.core import Core
+
+
+class Booked:
+    """The last word of the books, by workload and epoch."""
+
+    def __init__(self) -> None:
+        self._charged: dict[tuple[str, int], int] = {}
+
+    def look(self, cores: Iterable[Core]) -> Mapping[tuple[str, int], int]:
+        """Take what is charged now; return that of each epoch, by (workload, epoch), that has given something back."""
+        for core in cores:
+            for attempt in core.attempts.values():
+                of = attempt.uid, attempt.epoch
+                heard = attempt.state in LIVE and attempt.counts is not None
+                if heard and (attempt.given_back or of in self._charged):
+                    self._charged[of] = sum(core.ledger.usage(attempt.uid).values())
+        return self._charged
