@@ -12,6 +12,7 @@ import yaml
 
 from gatelift.cli.render import lines
 from gatelift.cli.verbs import _in_front
+from gatelift.core.records import drains
 from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Stage, condition, say
 
@@ -46,6 +47,7 @@ QUEUES = {
     "pending": NUMBER,
     "admitted": NUMBER,
     "reserved": list,
+    "ghost": list,
     "problem": TEXT,
 }
 
@@ -88,6 +90,18 @@ def test_is_52_queues_are_typed(stage: Stage) -> None:
     (row,) = shown(stage, "get", "queues")
     holds(row, QUEUES)
     assert row["reserved"] == [{"flavor": "fast", "resource": "cpu", "total": "3"}]
+
+
+def test_what_a_queue_may_still_occupy_is_typed(stage: Stage) -> None:
+    stage.server.put(CLUSTER_QUEUE, "all", spec={}, status={})
+    usage = {"name": "main", "flavors": {"cpu": "fast"}, "resourceUsage": {"cpu": "1500m"}, "count": 3}
+    conditions = [condition("QuotaReserved", "True", "QuotaReserved", "", at=TIME)]
+    conditions.append(condition(drains.CONDITION, "True", drains.RELEASED, "its quota is free", at=TIME))
+    status = {"conditions": conditions, "admission": {"clusterQueue": "all", "podSetAssignments": [usage]}}
+    stage.workload("leaves", status=status)
+    (row,) = shown(stage, "get", "queues")
+    assert row["ghost"] == [{"resource": "cpu", "total": "1500m"}]
+    assert "cpu: 1500m" in stage.run("get", "queues").out
 
 
 def test_is_52_what_happened_is_typed(stage: Stage) -> None:

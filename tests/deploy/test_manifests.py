@@ -18,6 +18,7 @@ from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kinds.shared import own_marks
 from gatelift_kinds.shared.made_for import OWNERS_MAX
+from gatelift_kinds.shared.markers import MANAGED
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values import resources
 from support.manager.marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
@@ -281,7 +282,12 @@ def test_is_54_the_manager_is_bound_to_what_bears_a_mark(kind: str, group: str, 
         if resource.partition("/")[0] == plural and verb in {"patch", "delete", "update", "create"}
     }
     assert written - {f"{plural}/finalizers"} == set(rule["resources"]), "all that its role lets it write"
-    (who,) = policy["spec"]["matchConditions"]
+    who, *asked_first = policy["spec"]["matchConditions"]
+    marked = f"'{MANAGED}' in oldObject.metadata.finalizers"
+    assert [one["expression"].strip() for one in asked_first] == [
+        f"!has(oldObject.metadata.finalizers) || !({marked})" for _ in asked_first
+    ], "what is not judged bears the finalizer, which is a mark"
+    assert MANAGED.startswith(PREFIXES)
     (account,) = [one["metadata"] for one in of_kind("ServiceAccount", InstallPart.MANAGER_ACCESS)]
     assert f"'system:serviceaccount:{account['namespace']}:{account['name']}'" in who["expression"]
     (validation,) = policy["spec"]["validations"]

@@ -12,8 +12,8 @@ from gatelift_admission.values import amounts
 from gatelift_kube.objects.kueue import Workload
 
 
-async def ghosts_by_queue(workloads: AsyncIterator[Workload]) -> dict[str, str]:
-    """Return, as people read it, what may be occupied by queue; queues without are left out."""
+async def ghosts_by_queue(workloads: AsyncIterator[Workload]) -> dict[str, list[dict[str, str]]]:
+    """Return what may be occupied by queue, as `resource` and `total`; queues without are left out."""
     total: dict[str, dict[str, int]] = {}
     async for workload in workloads:
         admission = workload.status.admission
@@ -26,8 +26,10 @@ async def ghosts_by_queue(workloads: AsyncIterator[Workload]) -> dict[str, str]:
                     queue[resource] = queue.get(resource, 0) + amounts.parse(quantity, resource)
                 except amounts.QuantityError:
                     continue  # nobody but a person has written that, and the queue says so itself
-    return {name: _text(found) for name, found in total.items()}
+    return {name: _typed(found) for name, found in total.items()}
 
 
-def _text(found: dict[str, int]) -> str:
-    return ", ".join(f"{resource}: {amounts.to_text(amount, resource)}" for resource, amount in sorted(found.items()))
+def _typed(found: dict[str, int]) -> list[dict[str, str]]:
+    return [
+        {"resource": resource, "total": amounts.to_text(amount, resource)} for resource, amount in sorted(found.items())
+    ]

@@ -215,6 +215,10 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
     )
 
 
+def _amounts(of: list[dict[str, str]]) -> Typed:
+    return Typed(", ".join(f"{one['resource']}: {one['total']}" for one in of), of)
+
+
 async def _queues(client: Client, output: Output) -> None:
     rows: list[tuple[object, ...]] = []
     ghosts = await ghosts_by_queue(every(client, WORKLOAD, Workload))
@@ -229,8 +233,8 @@ async def _queues(client: Client, output: Output) -> None:
             for flavor in queue.status.flavors_reservation
             for resource in flavor.resources
         ]
-        usage = Typed(", ".join(f"{one['resource']}: {one['total']}" for one in reserved), reserved)
         name = f"{queue.metadata.namespace}/{queue.metadata.name}" if queue.metadata.namespace else queue.metadata.name
+        ghost = ghosts.get(name, []) if kind == "ClusterQueue" else []
         rows.append(
             (
                 kind,
@@ -238,8 +242,8 @@ async def _queues(client: Client, output: Output) -> None:
                 of,
                 queue.status.pending_workloads,
                 queue.status.admitted_workloads,
-                usage,
-                ghosts.get(name, "") if kind == "ClusterQueue" else "",
+                _amounts(reserved),
+                _amounts(ghost),
                 "" if active is None or active.status == "True" else active.message,
             )
         )
