@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked, watches
@@ -11,7 +12,7 @@ from gatelift.config import Configuration
 from gatelift.core.api import commands, events
 from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
@@ -31,13 +32,18 @@ REQUEUE_BASE_SECONDS, REQUEUE_MAX_SECONDS = 1.0, 20.0
 class SimManager:
     """One manager process; it dies when it loses the lead, as the real one does, and the world starts another."""
 
+    kinds: Registry = SERVED
+    """What it serves, of the resources that are watched anyway; a test may have it serve more."""
+
     def __init__(self, cluster: SimCluster, name: str, network: Any, lease: SimLease, origin: str) -> None:
         timeline = cluster.timeline
         self.cluster = cluster
         self.name = name
         self._network = network
         self.machine = new_machine(Configuration(), origin, name)
-        self.machine.core.settings = _hurried(self.machine.core.settings)
+        core = self.machine.core
+        core.settings = replace(_hurried(core.settings), kinds=self.kinds)
+        core.knowledge.kinds = self.kinds
         clock = timeline.clock(cluster.faults.clock_drift)
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
         self.port = ApiPort(cluster, self.process.post, name, clock)
@@ -253,11 +259,7 @@ class SimManager:
 
 
 def _hurried(settings: Any) -> Any:
-    import dataclasses  # noqa: PLC0415
-
-    return dataclasses.replace(
-        settings, requeue_base=REQUEUE_BASE_SECONDS, requeue_max=REQUEUE_MAX_SECONDS, debug_invariants=True
-    )
+    return replace(settings, requeue_base=REQUEUE_BASE_SECONDS, requeue_max=REQUEUE_MAX_SECONDS, debug_invariants=True)
 
 
 __all__ = ["ObjectRef", "SimManager"]
