@@ -160,7 +160,7 @@ FOREIGN = ("of nobody", "names a pod without the mark", "has the mark and a cont
 def test_pg_23_a_workload_of_the_groups_name_that_is_not_its_own_is_told_of_and_never_touched(
     kind: str, first: bool
 ) -> None:
-    """PI-023, the attack: with owner references to its pods a stranger's Workload stands in the group's place."""
+    """HD-350 (PI-023): with owner references to its pods a stranger's Workload stands in the group's place."""
     world = a_world_with_groups()
     members = [a_member(name, total=2, at=at) for at, name in enumerate("ab")]
     members[0]["metadata"]["uid"] = "uid-a"
