@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.review import NO_CORRECTION, Correction, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
@@ -85,6 +86,13 @@ class Asks(Protocol[UserT_contra]):
         By what nobody may change of an object that is queued or placed. Its own UID, or what is no object's UID.
         """
         return _uid(obj)
+
+    def gathering(self, obj: UserT_contra) -> Gathered | None:
+        """Return what is to be kept of all objects of its work, as of none yet; None where a work has one object.
+
+        Of a kind that gathers, nobody takes one object for all, however many there are.
+        """
+        return None
 
     def workload_name(self, obj: UserT_contra) -> str:
         """Return the name of its Workload, by Kueue's rule: the same for all objects of a work."""

@@ -14,6 +14,7 @@ from gatelift_kinds.bare.kind import BareKind
 from gatelift_kinds.job.kind import JobKind
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod.kind import PodKind
+from gatelift_kinds.pod_group.kind import PodGroupKind
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.values import Maker, Rights, Sight
 from gatelift_kube.deciding.writes import KubeObject
@@ -114,8 +115,12 @@ def _together(kind: Kind[Any]) -> tuple[object, ...]:
 
 
 POD_KIND = PodKind()
+POD_GROUP_KIND = PodGroupKind()
 JOB_KIND = JobKind()
 BARE_KIND = BareKind()
 
 SERVED = Registry(POD_KIND, JOB_KIND, BARE_KIND)
 """The kinds of the product."""
+
+WITH_GROUPS = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
+"""With pods of groups, which no deployment has until they run whole: a single pod's kind refuses them."""

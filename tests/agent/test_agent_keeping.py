@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.values.settings import AgentMode, KeepFinished
-from gatelift_kinds.pod import status as pod_status
+from gatelift_kinds.any_pod import status as pod_status
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD, ObjectKey, ObjectRef

@@ -35,7 +35,13 @@ NO_POD = ("manager/gatelift/core", "manager/gatelift/webhooks")
 """Folders that do not even know that there are pods as objects: they reach them through a kind."""
 LITERALS = frozenset({"Pod", "Job", "pods", "jobs"})
 NAMES = frozenset({"JOB", "Job", "POD_KIND", "JOB_KIND", "BARE_KIND", "PodKind", "JobKind", "BareKind"})
-FOLDERS = ("gatelift_kinds.pod", "gatelift_kinds.job", "gatelift_kinds.bare")
+FOLDERS = (
+    "gatelift_kinds.any_pod",
+    "gatelift_kinds.pod",
+    "gatelift_kinds.pod_group",
+    "gatelift_kinds.job",
+    "gatelift_kinds.bare",
+)
 
 
 def named(text: str) -> Iterator[tuple[int, str]]:

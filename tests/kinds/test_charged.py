@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.pod import charged as pod_charged
+from gatelift_kinds.any_pod import charged as pod_charged
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from support.manager.builders import a_job
 from support.manager.kind_objects import Json, a_pod, job, patched, pod, raw

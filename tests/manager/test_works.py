@@ -362,6 +362,6 @@ def test_one_with_a_winner_beside_the_one_of_the_right_name_is_stopped_and_goes_
     assert [one.key.uid for _, one in world.links.log if isinstance(one, m.Stop)] == [second["metadata"]["uid"]]
     assert own["metadata"]["name"] in names(world)
     looks: list[object] = []
-    monkeypatch.setattr(owners, "_put_mark_back", lambda *_: looks.append(1))
+    monkeypatch.setattr(owners, "put_mark_back", lambda *_: looks.append(1))
     world.advance(5.0)
     assert len(looks) < 10

@@ -1,4 +1,4 @@
-"""Pods of a group, admitted and placed as one (KEP-976). Pure. Not in the registry yet: nothing calls it but tests.
+"""Pods of a group, admitted and placed as one (KEP-976). Pure. In a registry that tests alone use yet.
 
 - `marks`: what a member says by labels and annotations; `declaration`: the sets that a driver declares of pods that
   come later (story 3), read by way of `yaml_text`.
@@ -10,6 +10,7 @@
 - `slots`: who is let go, who waits for whose place, who is too many, who was replaced.
 - `composition`: when its Workload is made, of what, and what is told until then; `document` is that Workload.
 - `ends`: when a group is over and with which result; what is told while replacements are waited for.
+- `kind` answers as a kind does, `gathering` for all pods of a group together.
 - `rules`: what the webhook sets and refuses of a member; `reviewed` answers with it, as a kind does.
 
 Nothing here goes through all members, but what writes them all into one object.

@@ -2,7 +2,7 @@
 
 All else is left out, above all addresses: Services of this cluster would send traffic to what a worker names there. It
 is not even decoded: each part is JSON until it is known to be shown, so that a status costs no more than to skip its
-bytes a few times, whatever a worker fills it with. Neighbours: `pod.kind`, `job.status` make the patch.
+bytes a few times, whatever a worker fills it with. Neighbours: `any_pod.kind`, `job.status` make the patch.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ class Api:
         self.changes.append(("gone", ref, copy.deepcopy(document)))
         uid = document["metadata"]["uid"]
         for other, dependent in list(self.objects.items()):
-            if any(owner["uid"] == uid for owner in dependent["metadata"].get("ownerReferences", [])):
+            owners = [owner["uid"] for owner in dependent["metadata"].get("ownerReferences", [])]
+            if uid in owners and not any(one["metadata"]["uid"] in owners for one in self.objects.values()):
                 self.delete(other)
 
     def delete(self, ref: ObjectRef) -> None:

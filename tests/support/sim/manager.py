@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked, watches
@@ -12,7 +13,7 @@ from gatelift.config import Configuration, read_text
 from gatelift.core.api import commands, events
 from gatelift.core.rules.invariants import check
 from gatelift.core.state.recovery_values import floors
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
@@ -32,6 +33,9 @@ REQUEUE_BASE_SECONDS, REQUEUE_MAX_SECONDS = 1.0, 20.0
 class SimManager:
     """One manager process; it dies when it loses the lead, as the real one does, and the world starts another."""
 
+    kinds: Registry = SERVED
+    """What it serves, of the resources that are watched anyway; a test may have it serve more."""
+
     def __init__(self, cluster: SimCluster, name: str, network: Any, lease: SimLease, origin: str) -> None:
         timeline = cluster.timeline
         self.cluster = cluster
@@ -40,7 +44,9 @@ class SimManager:
         """How many events of each reason people were told by it."""
         self._network = network
         self.machine = new_machine(_configuration(cluster.manager_file), origin, name)
-        self.machine.core.settings = _hurried(self.machine.core.settings)
+        core = self.machine.core
+        core.settings = replace(_hurried(core.settings), kinds=self.kinds)
+        core.knowledge.kinds = self.kinds
         clock = timeline.clock(cluster.faults.clock_drift)
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
         self.port = ApiPort(cluster, self.process.post, name, clock)
@@ -260,11 +266,7 @@ def _configuration(file: str) -> Configuration:
 
 
 def _hurried(settings: Any) -> Any:
-    import dataclasses  # noqa: PLC0415
-
-    return dataclasses.replace(
-        settings, requeue_base=REQUEUE_BASE_SECONDS, requeue_max=REQUEUE_MAX_SECONDS, debug_invariants=True
-    )
+    return replace(settings, requeue_base=REQUEUE_BASE_SECONDS, requeue_max=REQUEUE_MAX_SECONDS, debug_invariants=True)
 
 
 __all__ = ["ObjectRef", "SimManager"]

@@ -15,6 +15,7 @@ class Look(enum.StrEnum):
     """What kind of thing a key names; the machine has one pass for each."""
 
     OWNER = "owner"
+    WORK = "work"  # all users' objects of a work of several, by where their Workload belongs
     WORKLOAD = "workload"
     CHECK = "check"
     CLUSTER_QUEUE = "cluster-queue"

@@ -49,11 +49,13 @@ class Purpose(enum.Enum):
     DEACTIVATE = "deactivate"
     CREATE_WORKLOAD = "create workload"
     UPDATE_WORKLOAD = "update workload"
+    ADD_OWNERS = "add owners"
     HOLD_WORKLOAD = "hold the workload"
     RELEASE_WORKLOAD = "release workload"
     DELETE_WORKLOAD = "delete workload"
     DELETE_FINISHED = "delete finished"
     DELETE_DEACTIVATED = "delete deactivated"
+    DELETE_SURPLUS = "delete what is too many"
     SUSPEND = "suspend"
     UNPLACE_OWNER = "unplace owner"
     RELEASE_OWNER = "release owner"
@@ -95,6 +97,7 @@ _INFORM = frozenset(
         Purpose.SHOW_PLACED,
         Purpose.PUT_MARK_BACK,
         Purpose.PUT_OWNER_BACK,
+        Purpose.ADD_OWNERS,
         Purpose.PUT_RECORD_BACK,
         Purpose.HOLD,
         Purpose.LET_GO,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gatelift_kinds.registry import Registry
-from gatelift_kinds.shared.made_for import owners_of
+from gatelift_kinds.shared.made_for import OWNERS_MAX, owners_of
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.values.resources import Resource
 
 Name = tuple[Resource, str, str, str]
@@ -29,16 +31,30 @@ class UserObject(NamedTuple):
 
 def names_of(kinds: Registry, workload: Workload) -> tuple[Name, ...]:
     """Return whose a Workload says it is, of what travels: an object of its own namespace, by all that names it."""
-    namespace = workload.metadata.namespace
+    return _names(kinds, workload.metadata.namespace, owners_of(workload))
+
+
+def _names(kinds: Registry, namespace: str, owners: Iterable[OwnerReference]) -> tuple[Name, ...]:
     return tuple(
         [
             (resource, namespace, one.name, one.uid)
-            for one in owners_of(workload)
+            for one in owners
             if (resource := kinds.resource_of(one)) is not None
             and len(one.name) <= NAME_CHARS_MAX
             and len(one.uid) <= NAME_CHARS_MAX
         ]
     )
+
+
+def objects_of(kinds: Registry, workload: Workload, names: tuple[Name, ...]) -> tuple[Name, ...]:
+    """Return the objects to look for where a Workload carries these names: of a larger work those that own it.
+
+    A work is no object, so that nobody finds it says nothing of the objects that it has.
+    """
+    if len(names) != 1 or "/" not in names[0][3]:
+        return names
+    owners = workload.metadata.owner_references
+    return _names(kinds, workload.metadata.namespace, owners if len(owners) <= OWNERS_MAX else ())
 
 
 def made_for(workload: Workload) -> tuple[UserObject, ...]:

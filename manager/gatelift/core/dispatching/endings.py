@@ -124,8 +124,8 @@ def deleted(case: Case) -> None:
 
     A lost cluster is remembered.
     """
-    core, known, attempt, owner, now = case.core, case.known, case.attempt, case.work.only_object, case.now
-    left = owner is not None and not owner.managed
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
+    left = case.work.is_out_of_queue
     for cluster, ahead in core.caution.named(attempt.uid):
         placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
     if attempt.live:
@@ -156,7 +156,7 @@ def deleted(case: Case) -> None:
         body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
             api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
-    elif owner is None and is_orphan(known):
+    elif not case.work.objects and is_orphan(known):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
 
 

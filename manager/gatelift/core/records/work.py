@@ -16,6 +16,7 @@ from typing import Any
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import Name
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
@@ -74,7 +75,8 @@ class Work:
     Each method may be called again, after a try that raised, and changes nothing then. `objects`: the users' objects
     that are known of it, the oldest first. `_named`: by which Workloads. `placed`: which of them have a winner in their
     record. `part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names
-    it.
+    it. `gathered`: what its kind keeps of all objects, None where a work has one object. `_said`: what people were told
+    of all of them last, since when that may be told anew.
     """
 
     id: Name
@@ -83,13 +85,46 @@ class Work:
     _named: list[ObjectKey] = field(default_factory=list)
     part_of: Work | None = None
     _through: dict[ObjectKey, set[Name]] | None = None
+    gathered: Gathered | None = None
+    _said: tuple[str, ...] = ()
+    _says_from: float | None = None
+    _lets_go: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        """Where the Workload of a work of several objects belongs."""
+        return ObjectKey(self.id[1], self.id[2])
+
+    @property
+    def look(self) -> Key:
+        """The key on the agenda of all objects of a work of several, once for all of them."""
+        return Key(Look.WORK, self.key)
+
+    @property
+    def speaker(self) -> Owner | None:
+        """The oldest of its objects, at which people are told what concerns all; None where it has none."""
+        return self.objects[0] if self.objects else None
+
+    @property
+    def is_out_of_queue(self) -> bool:
+        """Say whether objects are known of it, and each was taken out of its queue."""
+        if self.gathered is not None:
+            return bool(self.objects) and len(self.gathered) == 0
+        owner = self._alone()
+        return owner is not None and not owner.managed
 
     @property
     def only_object(self) -> Owner | None:
-        """The object of a work of one; None when it has none, or that is gone. SeveralObjectsError: there are more."""
+        """The object of a work of one; None when it has none, or that is gone.
+
+        SeveralObjectsError: there are more, or may be more.
+        """
+        return self._alone()
+
+    def _alone(self) -> Owner | None:
         if not self.objects:
             return None
-        if self.objects[0] is not self.objects[-1]:
+        if self.gathered is not None or self.objects[0] is not self.objects[-1]:
             raise SeveralObjectsError(f"work {self.id[-1]} has {len(self.objects)} objects")
         return self.objects[0]
 
@@ -114,6 +149,11 @@ class Work:
 
     def gain(self, owner: Owner) -> None:
         """Take in an object, or another version of it."""
+        if self.gathered is None:
+            self.gathered = owner.kind.gathering(owner.object)
+        if self.gathered is not None:
+            self.gathered.put(owner.object, owner.raw)
+            self._lets_go = self._lets_go and self.gathered.is_abandoned
         at, is_there = self._find(owner)
         if is_there:
             self.objects[at] = owner
@@ -125,6 +165,29 @@ class Work:
         at, is_there = self._find(owner)
         if is_there:
             del self.objects[at]
+        if self.gathered is not None:
+            self.gathered.drop(owner.object.metadata.uid)
+            self.gathered = self.gathered if self.objects else None
+
+    def lets_go(self) -> bool:
+        """Say, once for each end, that all of its objects are to be looked at, since they may go."""
+        begins, self._lets_go = not self._lets_go, True
+        return begins
+
+    def may_say(self, said: tuple[str, ...], now: float, every: float) -> float | None:
+        """Return from when on people may be told this of all objects; None where that was told last.
+
+        What is told changes with each object that comes: so nothing of what lasts shorter than `every`.
+        """
+        if said == self._said:
+            return None
+        if self._says_from is None:
+            self._says_from = now + every
+        return self._says_from
+
+    def has_said(self, said: tuple[str, ...], now: float, every: float) -> None:
+        """Take that people have been told."""
+        self._said, self._says_from = said, now + every
 
     def _find(self, owner: Owner) -> tuple[int, bool]:
         place = _place(owner)
@@ -188,11 +251,17 @@ NOBODYS = Work((Resource("", "", "", ""), "", "", ""))
 class Works:
     """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has.
 
-    `_parts`: the objects that are of a larger work.
+    `_parts`: the objects that are of a larger work. `_gathered`: works of several objects, by where their Workload
+    belongs; the first one, should kinds disagree about that.
     """
 
     _by_id: dict[Name, Work] = field(default_factory=dict)
     _parts: set[Name] = field(default_factory=set)
+    _gathered: dict[ObjectKey, Work] = field(default_factory=dict)
+
+    def gathered_at(self, key: ObjectKey) -> Work | None:
+        """Return the work of several objects whose Workload belongs there, whatever else has that name."""
+        return self._gathered.get(key)
 
     def of_object(self, name: Name) -> Work | None:
         """Return the work of a user's object, also where only Workloads say that there is one."""
@@ -226,6 +295,8 @@ class Works:
             self.drop_object(before)
         whole = self._at(owner.work)
         whole.gain(owner)
+        if whole.gathered is not None:
+            self._gathered.setdefault(whole.key, whole)
         if owner.work is not owner.name:
             self._parts.add(owner.name)
             self._at(owner.name).join(whole)
@@ -235,6 +306,8 @@ class Works:
         whole = self._by_id.get(owner.work)
         if whole is not None:
             whole.lose(owner)
+            if whole.gathered is None and self._gathered.get(whole.key) is whole:
+                del self._gathered[whole.key]
         part = self._by_id.get(owner.name)
         if part is not None and owner.work is not owner.name:
             part.leave()

@@ -13,7 +13,7 @@ from gatelift.core import texts
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Ending
 from gatelift.core.records.record import Record
-from gatelift.core.records.work import Owner
+from gatelift.core.records.work import Owner, Work
 from gatelift.core.rules import deactivation
 from gatelift_kinds.shared.values import UserChange
 from gatelift_kube.objects.conditions import find, is_true
@@ -83,14 +83,14 @@ def inactive(says: WhatStands) -> Ending | None:
 
 def left_queue(says: WhatStands) -> Ending | None:
     """Stop what has left its queue."""
-    if says.owner is None or not has_left(says.known, says.owner):
+    if says.owner is None or says.owner.managed or is_true(says.known.status.conditions, texts.FINISHED):
         return None
     return Ending(reason=texts.OWNER_DELETED, message=texts.LEFT_QUEUE, evict=False)
 
 
-def has_left(known: Workload, owner: Owner) -> bool:
-    """Say whether an object has left its queue before its Workload was finished."""
-    return not owner.managed and not is_true(known.status.conditions, texts.FINISHED)
+def has_left(known: Workload, work: Work) -> bool:
+    """Say whether all objects of a work have left their queue before its Workload was finished."""
+    return work.is_out_of_queue and not is_true(known.status.conditions, texts.FINISHED)
 
 
 def suspended(says: WhatStands) -> Ending | None:

@@ -27,7 +27,11 @@ WORKLOAD_CLASS = "WorkloadPriorityClass"
 
 def resolve(core: Core, owner: Owner) -> Priority | None:
     """Return the priority by the names the object carries; None, with an event, when a class does not exist."""
-    names: PriorityNames = owner.kind.priority_names(owner.object)
+    return resolve_names(core, owner, owner.kind.priority_names(owner.object))
+
+
+def resolve_names(core: Core, owner: Owner, names: PriorityNames) -> Priority | None:
+    """Return the priority by these names; `owner`: who is told, and looked at again, when a class does not exist."""
     if names.workload_class:
         found = core.knowledge.workload_classes.get(names.workload_class)
         if found is None:

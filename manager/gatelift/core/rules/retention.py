@@ -21,10 +21,13 @@ from gatelift_kube.objects.meta import Condition
 
 def after_finish(case: Case) -> None:
     """Delete a finished Workload that was kept long enough."""
-    core, known, owner, now = case.core, case.known, case.work.only_object, case.now
+    core, known, now = case.core, case.known, case.now
     kept = core.settings.retention.after_finished
+    if kept is None or case.work.gathered is not None:
+        return  # of several objects nobody says yet whether each shows its end
+    owner = case.work.only_object
     shown = owner is None or owner.kind.outcome(owner.object) is not None
-    if kept is None or not shown or known.metadata.deletion_timestamp is not None:
+    if not shown or known.metadata.deletion_timestamp is not None:
         return
     if _due(core, known, find(known.status.conditions, texts.FINISHED), kept, now):
         api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
@@ -32,10 +35,13 @@ def after_finish(case: Case) -> None:
 
 def after_deactivation(case: Case) -> bool:
     """Delete the user's object of a Workload that we deactivated long enough ago; True if that was asked for."""
-    core, known, owner, now = case.core, case.known, case.work.only_object, case.now
+    core, known, now = case.core, case.known, case.now
     kept = core.settings.retention.after_deactivated
+    if kept is None or case.work.gathered is not None:
+        return False  # which of several go with it is not said yet
+    owner = case.work.only_object
     said = find(known.status.conditions, texts.EVICTED)
-    if kept is None or owner is None or known.spec.active or said is None or said.status != TRUE:
+    if owner is None or known.spec.active or said is None or said.status != TRUE:
         return False
     if not said.reason.startswith(texts.DEACTIVATED_DUE_TO) or owner.object.metadata.deletion_timestamp is not None:
         return False

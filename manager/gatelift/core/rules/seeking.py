@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.api.user_objects import Name
+from gatelift.core.api.user_objects import Name, objects_of
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import api_requests, forgetting
 from gatelift.core.state.asked_owners import Inquiry
@@ -26,7 +26,8 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     own: it would have that one's work.
     """
     knowledge, uid = core.knowledge, workload.metadata.uid
-    inquiry = core.asked_owners.begin(uid, knowledge.names_of(workload))
+    names = objects_of(core.kinds, workload, knowledge.names_of(workload))
+    inquiry = core.asked_owners.begin(uid, names)
     name = inquiry.next_name(lambda each: knowledge.saw_object_go(each) or knowledge.works.knows(each))
     if name is not None:
         _ask(core, inquiry, name, Key(Look.WORKLOAD, key_of(workload.metadata)), now)

@@ -266,18 +266,36 @@ class Core:
         self.agenda.mark(Key(Look.WORKLOAD, key))
 
     def mark_owner(self, owner: Owner) -> None:
-        """Look at a user's object soon."""
+        """Look at a user's object soon, and at what it is a part of."""
+        self.mark_owner_alone(owner)
+        if owner.work is not owner.name:
+            work = self.knowledge.works.of_object(owner.name)
+            if work is not None and work.gathered is not None:
+                self.agenda.mark(work.look)
+
+    def mark_owner_alone(self, owner: Owner) -> None:
+        """Look at a user's object soon, at it alone."""
         self.agenda.mark(owner.look)
 
     def mark_work(self, work: Work) -> None:
-        """Look soon at the object of a work."""
+        """Look soon at the object of a work, or once at all of them."""
+        if work.gathered is not None:
+            self.agenda.mark(work.look)
+            return
         owner = work.only_object
         if owner is not None:
             self.mark_owner(owner)
 
+    def mark_gathered_at(self, key: ObjectKey) -> None:
+        """Look at the objects of a work of several whose Workload belongs at `key`, also when another one is there."""
+        work = self.knowledge.works.gathered_at(key)
+        if work is not None:
+            self.agenda.mark(work.look)
+
     def mark_owners_waiting_for(self, key: ObjectKey) -> None:
         """Look at the user's objects whose Workload is (or was to be) at `key`."""
         known = self.knowledge.workloads.get(key)
+        self.mark_gathered_at(key)
         if known is not None:
             self.mark_work(self.knowledge.work_of(known))
             self.creations.done(key)

@@ -24,6 +24,13 @@ def dispatched(cluster: str) -> str:
     return f'Dispatched to cluster "{cluster}"'
 
 
+EXCESS_DELETED = "ExcessPodDeleted"
+EXCESS = "Excess pod deleted: the group has as many as it is to have without it"
+NOT_COMPOSED = "ErrWorkloadCompose"
+"""Reasons of events as Kueue spells them; this one where no Workload can be made of what is there."""
+WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict"
+
+
 def admitted_event(cluster_queue: str, waited: float) -> str:
     """Return the message of the event Admitted; `waited` seconds since the reservation."""
     return f"Admitted by ClusterQueue {cluster_queue}, wait time since reservation was {waited:.0f}s"

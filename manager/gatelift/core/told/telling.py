@@ -37,9 +37,11 @@ _OF_WORKLOADS = {
 
 
 def written(core: Core, outstanding: Outstanding) -> None:
-    """Tell of a write that has succeeded: to a Workload, or the one that suspends what runs without an admission."""
+    """Tell of a write that has succeeded: to a Workload, or one that suspends or deletes a user's object."""
     if outstanding.purpose is Purpose.SUSPEND:
         _suspended(core, outstanding)
+    if outstanding.purpose is Purpose.DELETE_SURPLUS:
+        _too_many(core, outstanding)
     known = core.knowledge.workloads.get(outstanding.ref.key)
     if outstanding.ref.resource != WORKLOAD or known is None:
         return
@@ -69,6 +71,12 @@ def _suspended(core: Core, outstanding: Outstanding) -> None:
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, event_texts.STOPPED, event_texts.NOT_ADMITTED)
         core.note(f"running {owner.kind.name} {owner.ref.key} is not admitted by a cluster queue: suspended")
+
+
+def _too_many(core: Core, outstanding: Outstanding) -> None:
+    owner = core.knowledge.owners.get(outstanding.ref)
+    if owner is not None:
+        core.event(owner.ref, owner.object.metadata.uid, event_texts.EXCESS_DELETED, event_texts.EXCESS)
 
 
 def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
@@ -160,7 +168,7 @@ def unreachable(core: Core, attempt: Attempt, text: str) -> None:
 
 
 def _both(core: Core, known: Workload, reason: str, message: str) -> None:
-    owner = core.knowledge.work_of(known).only_object
+    owner = core.knowledge.work_of(known).speaker
     core.event(ref_of(known), known.metadata.uid, reason, message, warning=True)
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=True)
@@ -280,7 +288,7 @@ def _workload(core: Core, known: Workload, reason: str, message: str) -> None:
 
 def _owner(core: Core, known: Workload, reason: str, message: str, *, warning: bool = False) -> bool:
     """Tell of it at the user's object; False when there is none."""
-    owner = core.knowledge.work_of(known).only_object
+    owner = core.knowledge.work_of(known).speaker
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=warning)
     return owner is not None

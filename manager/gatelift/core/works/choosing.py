@@ -7,6 +7,7 @@ is too many, each in a pass of its own; whose a Workload is says `records.work`.
 
 from __future__ import annotations
 
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
@@ -20,13 +21,23 @@ def current_of(core: Core, work: Work) -> Workload | None:
     if not work.objects:
         return None
     named = core.knowledge.workloads.get(work.objects[0].workload)
-    if named is not None and core.knowledge.work_of(named) is work:
+    if named is not None and not is_foreign(work, named) and core.knowledge.work_of(named) is work:
         return named
     for key in sorted(work.placed) if work.placed else ():
         known = core.knowledge.workloads[key]
-        if _is_placed(core, known) and core.knowledge.work_of(known) is work:
+        if _is_placed(core, known) and not is_foreign(work, known) and core.knowledge.work_of(known) is work:
             return known
     return None
+
+
+def is_foreign(work: Work, known: Workload) -> bool:
+    """Say whether what has the name of a work's Workload is somebody else's, though it names objects of the work.
+
+    It has no turn for quota, and is never adopted, changed or deleted.
+    """
+    if work.gathered is None or work.objects[0].workload != key_of(known.metadata):
+        return False
+    return bool(work.gathered.conflict(known))
 
 
 def target_of(core: Core, work: Work) -> Workload | None:

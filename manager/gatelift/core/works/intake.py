@@ -225,6 +225,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     readiness.note(core, obj)
     core.mark_workload(key)
     core.mark_work(core.knowledge.work_of(obj))
+    core.mark_gathered_at(key)
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
@@ -253,6 +254,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.resting.forget(ref_of(known))
     core.knowledge.drop_workload(key)
     core.mark_work(work)
+    core.mark_gathered_at(key)
 
 
 def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
@@ -296,7 +298,7 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
-    if owner.managed or core.knowledge.workloads_of(owner.name):
+    if owner.managed or owner.work is not owner.name or core.knowledge.workloads_of(owner.name):
         core.mark_owner(owner)
         _mark_owned(core, owner)
 

@@ -27,16 +27,18 @@ def goes(case: Case) -> bool:
     """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
     if ends.is_deleted(case.known.metadata):
         return True
+    if case.kind is None or case.work.gathered is not None:
+        return case.work.gathered is not None and case.work.gathered.is_abandoned
     owner = case.work.only_object
-    return case.kind is not None and (owner is None or ends.is_deleted(owner.object.metadata))
+    return owner is None or ends.is_deleted(owner.object.metadata)
 
 
 def is_over(case: Case) -> bool:
     """Say whether what does not go by itself (`goes`) is to go: its object has left its queue, or has another."""
-    known, owner = case.known, case.work.only_object
-    if owner is None:
+    known, work = case.known, case.work
+    if not work.objects:
         return False
-    if ends.has_left(known, owner):
+    if ends.has_left(known, work):
         return True
     return choosing.is_surplus(case.core, case.work, known)
 
@@ -46,7 +48,7 @@ def delete_surplus(case: Case) -> None:
     core, known = case.core, case.known
     if ends.is_deleted(known.metadata) or core.inflight.busy(case.rec.ref):
         return
-    if choosing.is_surplus(core, case.work, known):
+    if choosing.is_surplus(core, case.work, known) and not choosing.is_foreign(case.work, known):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
 
 
@@ -55,6 +57,8 @@ def own_end(case: Case) -> bool:
 
     What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
     """
+    if case.work.gathered is not None:
+        return False  # who of several is over says their kind, once they can be placed
     owner, attempt = case.work.only_object, case.attempt
     if owner is None:
         return False

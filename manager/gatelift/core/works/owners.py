@@ -26,6 +26,7 @@ from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, pod_troubles, shown_end
+from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import choosing
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
@@ -66,7 +67,7 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         core.mark_workload(key_of(each.metadata))  # it was current until now: its own pass ends it
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(case)
-    elif _put_mark_back(core, owner, now):
+    elif put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed and not (workload is not None and is_true(workload.status.conditions, texts.FINISHED)):
         _left(case)
@@ -89,10 +90,10 @@ def _deleting(case: ObjectCase) -> None:
     if case.workload is not None and (case.attempt is None or case.attempt.state is not AttemptState.ENDED):
         case.core.mark_workload(key_of(case.workload.metadata))
         return
-    _release(case.core, case.owner)
+    release(case.core, case.owner)
 
 
-def _put_mark_back(core: Core, owner: Owner, now: float) -> bool:
+def put_mark_back(core: Core, owner: Owner, now: float) -> bool:
     """Write the label again by which the object is watched, once somebody has taken it off; True when that is asked."""
     step = owner.kind.marked_step(owner.object)
     if step is None or core.resting.rests(owner.ref, Purpose.PUT_MARK_BACK, core.agenda, owner.look, now):
@@ -108,16 +109,16 @@ def _left(case: ObjectCase) -> None:
     """
     core, owner, workload, attempt, now = case.core, case.owner, case.workload, case.attempt, case.now
     if workload is None:
-        _let_out_of_sight(core, owner, now)
+        let_out_of_sight(core, owner, now)
         return
     if attempt is None or attempt.state is not AttemptState.ENDED:
-        if attempt is None or not (_runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now)):
+        if attempt is None or not (_runs_twice(owner, attempt) and hold_back(core, owner, attempt.uid, now)):
             core.mark_workload(key_of(workload.metadata))
-    elif not (owner.kind.bears_marks(owner.object) and _hold_back(core, owner, attempt.uid, now)):
-        _release(core, owner)
+    elif not (owner.kind.bears_marks(owner.object) and hold_back(core, owner, attempt.uid, now)):
+        release(core, owner)
 
 
-def _let_out_of_sight(core: Core, owner: Owner, now: float) -> None:
+def let_out_of_sight(core: Core, owner: Owner, now: float) -> None:
     """Give back the finalizer of what no watch shows and no Workload asks for; it is remembered no longer than that."""
     if not owner.kind.out_of_sight(owner.object):
         return
@@ -126,7 +127,7 @@ def _let_out_of_sight(core: Core, owner: Owner, now: float) -> None:
     elif out_of_sight.held(core, owner):
         core.agenda.wake(owner.look, now + out_of_sight.AGAIN_SECONDS)
     else:
-        _release(core, owner)
+        release(core, owner)
 
 
 def _runs_twice(owner: Owner, attempt: Attempt) -> bool:
@@ -143,11 +144,11 @@ def _over(case: ObjectCase, workload: Workload) -> None:
     elif (
         owner.managed
         and (owner.kind.lets_itself_go(owner.object) or _runs_at_home(owner))
-        and _hold_back(core, owner, workload.metadata.uid, case.now)
+        and hold_back(core, owner, workload.metadata.uid, case.now)
     ):
         pass  # its record is over, and it runs
     elif not shown_end.from_record(case, workload):
-        _release(core, owner)
+        release(core, owner)
 
 
 def _runs_at_home(owner: Owner) -> bool:
@@ -157,7 +158,8 @@ def _runs_at_home(owner: Owner) -> bool:
     return starts and bool(kind.home_only(obj))
 
 
-def _release(core: Core, owner: Owner) -> None:
+def release(core: Core, owner: Owner) -> None:
+    """Drop our finalizer from a user's object."""
     step = owner.kind.release_step(owner.object)
     if step is not None:
         _take(core, owner, step, Purpose.RELEASE_OWNER)
@@ -167,9 +169,9 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     """Make the Workload, or let go of what ended before it had one."""
     kind, obj = owner.kind, owner.object
     if kind.outcome(obj) is not None:
-        _release(core, owner)
+        release(core, owner)
         return
-    if _hold_back(core, owner, "", now):
+    if hold_back(core, owner, "", now):
         return
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
         _tell_out_of_queue(core, owner)
@@ -181,7 +183,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         return
     if key in core.knowledge.workloads:
         text = f"Workload {key} exists and belongs to something else; delete or rename it"
-        core.event(owner.ref, obj.metadata.uid, "WorkloadNameConflict", text, warning=True)
+        core.event(owner.ref, obj.metadata.uid, WORKLOAD_NAME_CONFLICT, text, warning=True)
         return
     priority = priorities.resolve(core, owner)
     if priority is None:
@@ -189,7 +191,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     try:
         body = kind.workload_document(obj, owner.raw, priority)
     except KindError as error:
-        core.event(owner.ref, obj.metadata.uid, "ErrWorkloadCompose", str(error), warning=True)
+        core.event(owner.ref, obj.metadata.uid, NOT_COMPOSED, str(error), warning=True)
         return
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
@@ -214,7 +216,7 @@ def _follow(case: Case, owner: Owner) -> None:
     core, workload, attempt, now = case.core, case.known, case.attempt, case.now
     kind, obj = owner.kind, owner.object
     priorities.follow_label(case, owner)
-    if attempt.state in NO_WINNER and _hold_back(core, owner, attempt.uid, now):
+    if attempt.state in NO_WINNER and hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state is AttemptState.PENDING:
         _keep_alike(case, owner)
@@ -226,7 +228,7 @@ def _follow(case: Case, owner: Owner) -> None:
         if not _hold_back_unheard(core, owner, attempt):
             _tell_of_end(case, owner)
         return
-    if _runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now):
+    if _runs_twice(owner, attempt) and hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, attempt.key, record.granted(workload))
@@ -293,20 +295,24 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     priority = priorities.resolve(core, owner)
     if priority is None:  # it waits for that class as what it was, and asks for all that its object does
         priority = Priority(value=workload.spec.priority or 0, ref=workload.spec.priority_class_ref)
-    document = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))
-    spec = {**_NOTHING_ASKED, **document["spec"]}
-    spec.pop("active", None)
-    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
-    api_requests.patch_workload(
-        core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
-    )
+    update_workload(core, workload, msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))["spec"])
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
         _tell_out_of_queue(core, owner)
 
 
-def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
+def update_workload(core: Core, workload: Workload, asked: dict[str, Any]) -> None:
+    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays."""
+    spec = {**_NOTHING_ASKED, **asked}
+    spec.pop("active", None)
+    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
+    api_requests.patch_workload(
+        core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
+    )
+
+
+def hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
     """Suspend what runs, or shows a run, without an admission; True if a write was asked for.
 
     Reached from complete lists only, by who leads. Not while dispatch is halted, or the workload is held: a record that

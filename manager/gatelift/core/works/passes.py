@@ -1,7 +1,7 @@
 """The passes over what is to be looked at, one key at a time: each by itself, and an exception belongs to its key.
 
 What is known by half is not looked at, but stopped where that is asked for. Neighbours: `machine` owns this,
-`reconcile` and `owners` are the passes over Workloads and users' objects, `obeying` stops what is set aside.
+`reconcile` is the pass over Workloads, `gathered` over users' objects, `obeying` stops what is set aside.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import word_writes
 from gatelift.core.state.api_requests import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS
 from gatelift.core.state.core import Core
-from gatelift.core.works import answers, owners, reconcile, taking
+from gatelift.core.works import answers, gathered, reconcile, taking
 from gatelift_kube.deciding.writes import (
     Create,
     Delete,
@@ -48,6 +48,7 @@ def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
 
 _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.WORKLOAD: reconcile.workload,
+    Look.WORK: gathered.reconcile,
     Look.CHECK: checks.check,
     Look.CLUSTER_QUEUE: checks.cluster_queue,
     Look.LOCAL_QUEUE: checks.local_queue,
@@ -131,7 +132,7 @@ class Passes:
         if key.look is Look.UNTAKEN and key.resource is not None:
             taking.take_again(self._core, ObjectRef(key.resource, key.object), now, self._pass_on)
         elif key.resource is not None:
-            owners.reconcile(self._core, ObjectRef(key.resource, key.object), now)
+            gathered.look_at_object(self._core, ObjectRef(key.resource, key.object), now)
         elif key.look is Look.UNCOMPARED:
             for cluster in containment.compare_again(self._core, key.object, now):
                 self._pass_on(BreakOff(cluster=cluster, text=COMPARED_ANEW), now)

@@ -1,0 +1,248 @@
+"""All pods of one group as the core asks for them: each change of one pod is counted, nothing walks all. Pure.
+
+Neighbours: `reading` makes a member of a pod, `members` counts it, `composition`, `slots` and `document` say what
+follows. What a worker says of a pod is no part of it yet: as far as is known here, what is at its gate runs nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
+from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
+from gatelift_kinds.pod_group.declaration import SETS_MAX
+from gatelift_kinds.pod_group.ends import is_abandoned
+from gatelift_kinds.pod_group.members import PRESENT, Agreement, GroupMembers
+from gatelift_kinds.pod_group.reading import member_of
+from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
+from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.gathered import Called, NothingToAsk
+from gatelift_kinds.shared.patches import Operation, decode, encode, guards
+from gatelift_kinds.shared.values import KindError, Priority, PriorityNames
+from gatelift_kinds.shared.workload_document import same_needs
+from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
+from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.objects.meta import ObjectMeta
+
+AT_ONCE = 64
+"""Pods that are told to be too many in one answer: as many as are written at a time."""
+NOT_DECLARED = f"sets of pods that come later ({markers.POD_GROUP_SETS}) are not served: make all pods of the group"
+NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
+
+
+class GatheredPods:
+    """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
+
+    `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
+    do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
+    pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
+    that was looked at last, and why it is not the group's.
+    """
+
+    __slots__ = ("_group", "_is_ours", "_judged", "_namespace", "_pods", "_specs", "_unnamed", "_unserved", "members")
+
+    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
+        self._namespace, self._group, self._is_ours = namespace, group, is_ours
+        self.members = GroupMembers()
+        self._pods: dict[str, tuple[Pod, bytes]] = {}
+        self._unserved: dict[str, str] = {}
+        self._unnamed: set[str] = set()
+        self._specs: dict[str, tuple[bytes, PodSpec]] = {}
+        self._judged: tuple[Workload, str] | None = None
+
+    def __len__(self) -> int:
+        """Return how many pods are ours, whatever became of them."""
+        return len(self.members)
+
+    def put(self, obj: Pod, raw: bytes) -> None:
+        """Take in a pod, or another version of it."""
+        meta = obj.metadata
+        if not self._is_ours(obj):
+            self.drop(meta.uid)
+            return
+        said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
+        gated = member.facts_of(obj).gated
+        unserved = _not_served(said, meta)
+        fit = roles.RoleFit(role_of(spec, said.role_hash)) if unserved else roles.fit(said, spec, lifted=not gated)
+        self.members.put(member_of(obj, fit, shape_of(spec) if gated else ""))
+        if meta.uid not in self._pods:
+            self._unnamed.add(meta.uid)
+        self._pods[meta.uid] = (obj, raw)
+        if unserved:
+            self._unserved[meta.uid] = unserved
+        else:
+            self._unserved.pop(meta.uid, None)
+
+    def drop(self, uid: str) -> None:
+        """Let go of a pod that is gone, or is not ours any more."""
+        self.members.drop(uid)
+        self._pods.pop(uid, None)
+        self._unserved.pop(uid, None)
+        self._unnamed.discard(uid)
+
+    @property
+    def speaker(self) -> Called | None:
+        """The oldest pod that is present."""
+        oldest = self.members.oldest
+        return Called(oldest[1], oldest[2]) if oldest is not None else None
+
+    @property
+    def queue_name(self) -> str:
+        """The queue that all name."""
+        return self.members.tally(Agreement.QUEUE).agreed or ""
+
+    @property
+    def priority_names(self) -> PriorityNames:
+        """The class that one of them names, or else what the oldest pod's spec says."""
+        spec = self._oldest.spec if self._oldest is not None else PodSpec()
+        return PriorityNames(
+            workload_class=self.members.tally(Agreement.CLASS).agreed or "",
+            pod_class=spec.priority_class_name,
+            pod_priority=spec.priority,
+        )
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Say whether all were deleted by their users, and nothing of them runs or may."""
+        return is_abandoned(self.members)
+
+    def lacks(self) -> NothingToAsk | None:
+        """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
+        if self._unserved:
+            return NothingToAsk(text=next(iter(self._unserved.values())))
+        found = self._plan()
+        if isinstance(found, NotYet):
+            return NothingToAsk(text=found.text, surplus=self._called(found.surplus[:AT_ONCE]))
+        total = sum(found.counts.values())
+        beyond = slots.surplus_of_all(self.members, total, AT_ONCE)
+        return NothingToAsk(surplus=self._called(beyond)) if beyond else None
+
+    def workload_document(self, priority: Priority) -> bytes:
+        """Return the Workload, which each pod that is present owns. KindError: something lacks, or it is too large."""
+        plan = self._plan()
+        if isinstance(plan, NotYet):
+            raise KindError(plan.text)
+        about = document.GroupWorkload(
+            namespace=self._namespace, group=self._group, queue=self.queue_name, priority=priority, limit=self._limit
+        )
+        owners = [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
+        raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets}
+        written = document.document(plan, about, owners, raws)
+        problem = document.too_large(written)
+        if problem:
+            raise KindError(problem)
+        return written
+
+    def conflict(self, workload: Workload) -> str:
+        """Return why a Workload of the group's name is somebody else's: by its mark, and by whose it says it is.
+
+        Judged once for each version, since all that it names as owners are looked at.
+        """
+        if self._judged is None or self._judged[0] is not workload:
+            self._judged = workload, document.conflict(workload, self._namespace, self._group)
+        return self._judged[1]
+
+    def matches(self, workload: Workload) -> bool:
+        """Return whether a Workload has the pods' queue, limit and class, and their roles with counts and needs."""
+        plan, spec = self._plan(), workload.spec
+        if isinstance(plan, NotYet) or composition.differs(workload, plan):
+            return False
+        if (spec.queue_name, spec.maximum_execution_time_seconds) != (self.queue_name, self._limit):
+            return False
+        named = self.members.tally(Agreement.CLASS).agreed
+        if named and (spec.priority_class_ref is None or spec.priority_class_ref.name != named):
+            return False
+        return all(map(self._needs_alike, plan.pod_sets, spec.pod_sets))
+
+    def surplus(self, workload: Workload) -> tuple[Called, ...]:
+        """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
+        counts = {each.name: each.count for each in workload.spec.pod_sets}
+        found: list[str] = []
+        for name, count in counts.items():
+            role = self.members.roles.get(name)
+            if role is not None:
+                found += slots.surplus(role, slots.places(role, count), AT_ONCE)
+        if not self._fast:
+            found += self._of_other_roles(counts)
+        return self._called(found[:AT_ONCE])
+
+    def owners_patch(self, workload: Workload) -> bytes | None:
+        """Return the patch that adds the present pods which the Workload does not name yet as owners."""
+        meta = workload.metadata
+        if self._unnamed:
+            self._unnamed.difference_update(each.uid for each in meta.owner_references)
+        added = sorted(filter(None, map(self._present, self._unnamed)))
+        if not added:
+            return None
+        references = [msgspec.to_builtins(document.owner_of(self._pods[uid][0].metadata)) for _, _, uid in added]
+        operations: list[Operation] = [*guards(meta)]
+        if meta.owner_references:
+            operations += [{"op": "add", "path": "/metadata/ownerReferences/-", "value": one} for one in references]
+        else:
+            operations.append({"op": "add", "path": "/metadata/ownerReferences", "value": references})
+        return encode(operations)
+
+    def releases(self, uid: str) -> bool:
+        """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""
+        found = self._pods.get(uid)
+        if found is None or self.is_abandoned:
+            return True
+        where = member.standing(member.facts_of(found[0]))
+        at_last = where.finalizer is member.FinalizerGoes.WHEN_STOPPED and not where.running
+        return at_last or where.finalizer is member.FinalizerGoes.AT_ONCE
+
+    @property
+    def _oldest(self) -> Pod | None:
+        speaker = self.speaker
+        return self._pods[speaker.uid][0] if speaker is not None else None
+
+    @property
+    def _fast(self) -> bool:
+        meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
+        return marks.read(meta.labels, meta.annotations).fast
+
+    @property
+    def _limit(self) -> int | None:
+        agreed = self.members.tally(Agreement.LIMIT).agreed
+        return markers.max_execution_seconds({markers.MAX_EXECUTION_SECONDS: agreed or ""})
+
+    def _plan(self) -> GroupPlan | NotYet:
+        return composition.compose(self.members, fast=self._fast)
+
+    def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
+        return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)
+
+    def _present(self, uid: str) -> tuple[str, str, str] | None:
+        found = self.members.get(uid)
+        return found.named if found is not None and found.state in PRESENT else None
+
+    def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
+        """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
+        some = self.members.present_roles.first(len(counts) + AT_ONCE)
+        others = [self.members.roles[name] for (name,) in some if name not in counts]
+        return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
+
+    def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
+        spec = self._spec(planned)
+        mine = PodSet(name=planned.name, count=planned.count, template=PodTemplate(spec=spec))
+        return same_needs(mine, theirs, started=False)
+
+    def _spec(self, planned: PlannedSet) -> PodSpec:
+        """Return the spec of a pod set as its template has it, made once for each version of the pod it is of."""
+        raw = self._pods[planned.like][1]
+        made_of, spec = self._specs.get(planned.name, (b"", PodSpec()))
+        if made_of is not raw:
+            spec = msgspec.json.decode(template_of(raw).spec, type=PodSpec)
+            if len(self._specs) > SETS_MAX:
+                self._specs.clear()
+            self._specs[planned.name] = (raw, spec)
+        return spec
+
+
+def _not_served(said: marks.GroupMarks, meta: ObjectMeta) -> str:
+    """Return what a pod asks for that groups do not have, with the way out; "" for nothing."""
+    if said.declared:
+        return NOT_DECLARED
+    return NOT_PREBUILT if markers.prebuilt_name(meta.labels, meta.annotations) else ""

@@ -1,0 +1,93 @@
+"""Scripted histories: pods of a group come, are too many, and go, beside a garbage collector and changing leaders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.values.resources import POD, WORKLOAD
+from support.manager.builders import a_workload
+from support.manager.group_world import GROUP, K, a_member
+from support.sim.cluster import TEAM, Doc
+from support.sim.history import History
+from support.sim.manager import SimManager
+
+
+@pytest.fixture
+def history(monkeypatch: pytest.MonkeyPatch) -> History:
+    """Return a history whose managers serve groups."""
+    monkeypatch.setattr(SimManager, "kinds", WITH_GROUPS)
+    return History(shown=False)
+
+
+def make(history: History, name: str, **more: Any) -> Doc:
+    """Make a pod of the group."""
+    document = a_member(name, **more)
+    meta = document["metadata"]
+    meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": "travels"}}
+    del document["status"], meta["creationTimestamp"]
+    history.home.create(POD, document)
+    history.passes(1.5)
+    found = history.home.look(POD, name, TEAM)
+    assert found is not None
+    return found
+
+
+def theirs(history: History) -> Doc | None:
+    return history.home.look(WORKLOAD, GROUP, TEAM)
+
+
+def owners(history: History) -> list[str]:
+    found = theirs(history)
+    return [one["name"] for one in found["metadata"]["ownerReferences"]] if found is not None else []
+
+
+def names(history: History) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in history.home.all(POD))
+
+
+def test_pg_4_5_a_group_is_complete_under_a_new_leader_too_and_who_is_too_many_goes(history: History) -> None:
+    make(history, "a")
+    make(history, "b")
+    assert theirs(history) is None
+    history.kill_leader()
+    make(history, "c")
+    history.until("there is a Workload", lambda: owners(history) == ["a", "b", "c"], 60.0)
+    history.kill_leader()
+    make(history, "d")
+    history.until("the fourth has gone", lambda: names(history) == ["a", "b", "c"], 60.0)
+    history.passes(30)
+    assert (owners(history), names(history)) == (["a", "b", "c"], ["a", "b", "c"])
+
+
+def test_pg_30_the_workload_of_a_waiting_group_goes_with_the_last_of_its_pods(history: History) -> None:
+    for name in "abc":
+        make(history, name)
+    uid = (theirs(history) or {})["metadata"]["uid"]
+    history.delete("home", POD, "a")
+    history.passes(20)
+    assert (theirs(history) or {})["metadata"]["uid"] == uid
+    make(history, "d")
+    history.until("the fourth is an owner", lambda: "d" in owners(history), 60.0)
+    for name in "bcd":
+        history.delete("home", POD, name)
+    history.until("nothing is left", lambda: not names(history) and theirs(history) is None, 60.0)
+
+
+def test_hd_350_a_strangers_workload_in_a_groups_place_stays_as_it_is_until_it_goes(history: History) -> None:
+    first = make(history, "a", total=2)
+    document = a_workload(GROUP).document()
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": first["metadata"]["uid"]}
+    document["metadata"] |= {"namespace": TEAM, "ownerReferences": [pod]}
+    document["spec"]["queueName"] = "travels"
+    history.home.create(WORKLOAD, document)
+    make(history, "b", total=2)
+    before = theirs(history)
+    history.passes(60)
+    history.kill_leader()
+    history.passes(60)
+    assert theirs(history) == before
+    history.delete("home", WORKLOAD, GROUP)
+    history.until("the group has its own", lambda: owners(history) == ["a", "b"], 60.0)
