@@ -200,14 +200,6 @@ def test_a_group_is_not_a_single_pod_however_few_are_known_of_it() -> None:
     assert [one["metadata"]["name"][:9] for one in world.all("Workload")] == ["pod-alone"]
 
 
-def test_quota_is_not_given_to_what_is_not_let_go_yet_and_it_is_told() -> None:
-    world = a_world_with_groups()
-    join(world, *(a_member(name, total=2, at=at) for at, name in enumerate("ab")))
-    said = world.condition(world.find("Workload"), "QuotaReserved")
-    assert (said["status"], "not started" in said["message"]) == ("False", True)
-    assert [pod["spec"]["schedulingGates"] for pod in world.all("Pod")] == [[{"name": f"{K}admission"}]] * 2
-
-
 def test_pg_30_a_waiting_group_that_is_deleted_whole_leaves_nothing_behind() -> None:
     world = a_world_with_groups()
     join(world, *(a_member(f"p{number}", total=100, at=number % 60) for number in range(100)))

@@ -19,12 +19,13 @@ from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.work import Owner
+from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.state import api_requests, predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
+from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
@@ -109,6 +110,9 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     """Return the Commit and the templates that it names. KindError: the object cannot be started as it is."""
     known = core.knowledge.workloads[attempt.workload]
     local = attempt.cluster == LOCAL_CLUSTER
+    work = core.knowledge.work_of(known)
+    if work.gathered is not None:
+        return _order_of_all(core, attempt, work, work.gathered), ()
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
@@ -134,6 +138,32 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
         policy=attempt.policy,
     )
     return commit, tuple(part.spec for part in parts)
+
+
+def _order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -> Commit:
+    """Return the Commit of several objects at `local`: those that run, and those that may be let go.
+
+    KindError: none of them is there to be let go.
+    """
+    known = core.knowledge.workloads[attempt.workload]
+    parts = gathered.parts(record.granted(known))
+    if not parts:
+        raise KindError("none of the objects is there to be started: make them anew")
+    checks = attempt.reserve.checks if attempt.reserve is not None else ()
+    asked = additions.with_additions(fit.pod_set_requests(attempt, known), known, checks)
+    return Commit(
+        key=attempt.key,
+        kind=work.objects[0].kind.name,
+        namespace=work.key.namespace,
+        name=work.key.name,
+        queue=known.spec.queue_name,
+        objects=tuple(
+            ObjectTemplate(name=one.called.name, pod_set=one.pod_set, template=one.called.uid, metadata=b"{}")
+            for one in parts
+        ),
+        pod_sets=_with_needs(asked, known),
+        policy=attempt.policy,
+    )
 
 
 def _with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
@@ -206,9 +236,12 @@ def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
     Held back, it may still be let go by the write of a leader before this one: only its agent's write to it says no.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.work_of(known).only_object if known is not None else None
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    owner = work.stands_for_all
     if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
         return None
+    if work.gathered is not None:
+        return (known, owner) if work.gathered.outcome(known) is None else None
     return (known, owner) if owner.kind.outcome(owner.object) is None else None
 
 
@@ -218,7 +251,10 @@ def runs_here(core: Core, attempt: Attempt) -> bool:
     The object is the user's own, so it is seen here; labels that somebody took off do not make it another one.
     """
     found = is_home(core, attempt)
-    return found is not None and found[1].kind.lifted(found[1].object)
+    if found is None:
+        return False
+    gathered = core.knowledge.work_of(found[0]).gathered
+    return found[1].kind.lifted(found[1].object) if gathered is None else gathered.may_run
 
 
 def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
@@ -228,7 +264,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     knows = _kept(core, attempt, told) and not attempt.wants_objects
     if known is None or knows or attempt.cluster != LOCAL_CLUSTER:
         return ()
-    if core.knowledge.work_of(known).only_object is None:
+    if not core.knowledge.work_of(known).objects:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:
