@@ -135,3 +135,37 @@ def test_pg_31_a_group_at_home_comes_to_its_end_whenever_its_manager_is_killed(h
     history.until(
         "all are let go", lambda: not any(one["metadata"].get("finalizers") for one in history.home.all(POD)), 60.0
     )
+
+
+def test_pg_30_a_group_that_runs_and_is_deleted_whole_stops_and_leaves_nothing(history: History) -> None:
+    for name in "abc":
+        make(history, name, "stays", cpu="500m")
+    history.until("all three run", lambda: running(history) == ["a", "b", "c"], 30.0)
+    for name in "abc":
+        history.delete("home", POD, name)
+    history.until("nothing is left", lambda: not names(history) and theirs(history) is None, 120.0)
+
+
+def test_pg_15_the_workload_of_a_group_that_runs_is_deleted_and_its_pods_are_ended(history: History) -> None:
+    for name in "abc":
+        make(history, name, "stays", cpu="500m")
+    history.until("all three run", lambda: running(history) == ["a", "b", "c"], 30.0)
+    history.delete("home", WORKLOAD, GROUP)
+    history.until("nothing is left", lambda: not names(history), 120.0)
+    history.until("nor is the Workload", lambda: theirs(history) is None, 60.0)
+
+
+def test_a_group_that_is_deactivated_is_ended_whole(history: History) -> None:
+    for name in "abc":
+        make(history, name, "stays", cpu="500m")
+    history.until("all three run", lambda: running(history) == ["a", "b", "c"], 30.0)
+    history.edit("home", WORKLOAD, GROUP, {"spec": {"active": False}})
+    history.until("nobody runs", lambda: running(history) == [], 120.0)
+
+
+def test_pg_7_a_group_whose_pods_have_all_failed_is_not_over_while_somebody_may_replace_them(history: History) -> None:
+    for name in "abc":
+        make(history, name, "stays", seconds=10.0, exit_code=1, cpu="500m")
+    history.passes(120)
+    assert [one["status"]["phase"] for one in history.home.all(POD)] == ["Failed"] * 3
+    assert finished(history) == ""

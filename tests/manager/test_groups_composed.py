@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from gatelift.core.api.commands import Note
 from gatelift.core.records.work import SeveralObjectsError
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import WORKLOAD
@@ -28,7 +27,7 @@ from support.manager.world import World
 
 def contained(world: World) -> list[str]:
     """Return what a pass or an answer that raised left in the log."""
-    return [one.text for one in world.history if isinstance(one, Note) and "it is left as it is" in one.text]
+    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_wire.values.messages import Commit, Stop
-from support.manager.builders import a_cluster_queue
+from support.manager.builders import a_cluster_queue, a_setting
 from support.manager.group_world import K, a_member, a_world_with_groups, join, pod_ref, pod_sets_of, warnings
-from support.manager.world import World
+from support.manager.world import World, a_world
 
 GATED = [{"name": f"{K}admission"}]
 
@@ -34,6 +35,11 @@ def end(world: World, name: str, phase: str) -> None:
 
 def commits(world: World) -> list[Commit]:
     return [message for _, message in world.messages(Commit)]
+
+
+def contained(world: World) -> list[str]:
+    """Return what a pass or an answer that raised left in the log."""
+    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 def finished(world: World) -> tuple[str, str]:
@@ -78,6 +84,15 @@ def test_a_member_that_goes_while_the_group_waits_keeps_it_from_quota_until_ther
     assert [{one.name for one in each.objects} for each in commits(world)][-1] == {"a", "b", "d"}
 
 
+def test_a_group_in_a_queue_whose_work_goes_to_workers_waits_and_says_why() -> None:
+    world = a_world(a_setting(), kinds=WITH_GROUPS)
+    join(world, *(a_member(name, at=at) for at, name in enumerate("abc")), seconds=5.0)
+    said = world.condition(world.find("Workload"), "QuotaReserved")
+    assert (said["status"], said["reason"]) == ("False", "Misconfigured")
+    assert "in this cluster alone" in said["message"]
+    assert commits(world) == []
+
+
 def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -> None:
     world = a_world_at_home(*(a_member(name, at=at) for at, name in enumerate("abc")))
     lift(world, *"abc")
@@ -87,6 +102,7 @@ def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -
     assert world.messages(Stop) == []
     end(world, "c", "Succeeded")
     assert finished(world) == ("Succeeded", "Pods succeeded: 3/3")
+    assert contained(world) == []
     assert [one["metadata"]["finalizers"] for one in world.all("Pod")] == [[], [], []]
 
 
@@ -104,7 +120,7 @@ def test_pg_14_a_group_of_which_a_pod_failed_for_good_is_failed_once_nobody_runs
         assert finished(world) == ("", "")
         world.api.edit(pod_ref("c"), lambda document: document["metadata"]["annotations"].update(notes))
         world.advance(5.0)
-    assert finished(world) == ("Failed", "Pods succeeded: 1/3, failed: 2")
+    assert (finished(world), contained(world)) == (("Failed", "Pods succeeded: 1/3, failed: 2"), [])
     assert [one["metadata"]["finalizers"] for one in world.all("Pod")] == [[], [], []]
 
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, Protocol
 from gatelift_kinds.shared.values import ObjectEnd, Priority, PriorityNames
 from gatelift_kube.objects.kueue import Workload
 
+OVER_AT_HOME = "OverAtHome"
+"""Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
+
 
 class Called(NamedTuple):
     """One of the objects: its name, in the namespace of the work, and its UID."""

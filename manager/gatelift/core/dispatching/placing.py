@@ -25,7 +25,7 @@ from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
@@ -353,6 +353,11 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone:
     view = open_view(core, cluster)
     if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):
         _tell(core, cluster, key, message, core.now)
+
+
+def over_at_home(core: Core, cluster: str, key: PlacementKey) -> None:
+    """Say at `local` that a placement is over by the user's own objects: none of them is ended, each is forgotten."""
+    _tell(core, cluster, key, Stop(key=key, reason=OVER_AT_HOME), core.now)
 
 
 def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: float) -> None:

@@ -73,7 +73,7 @@ def own_end(case: Case) -> bool:
     cluster, placed = attempt.cluster, attempt.key
     ended = endings.end(case.core, attempt, Wire.FINISHED, endings.finished_as(outcome))
     if ended and gathered is not None:
-        placing.drop_stray(case.core, cluster, placed, over=False)  # its agent does not know which object was the last
+        placing.over_at_home(case.core, cluster, placed)  # its agent does not know which object was the last
     return ended
 
 
