@@ -7,28 +7,27 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, fit, giving_back
+from gatelift.core.dispatching.several import order_of_all, with_needs
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.work import NOBODYS, Owner, Work
+from gatelift.core.records.work import NOBODYS, Owner
 from gatelift.core.state import api_requests, predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered
+from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.shared.values import KindError
-from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -40,7 +39,6 @@ from gatelift_wire.values.messages import (
     Forget,
     Message,
     ObjectTemplate,
-    PodSetRequest,
     SetUserGates,
     Stop,
     TemplateBlob,
@@ -112,7 +110,7 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     local = attempt.cluster == LOCAL_CLUSTER
     work = core.knowledge.work_of(known)
     if work.gathered is not None:
-        return _order_of_all(core, attempt, work, work.gathered), ()
+        return order_of_all(core, attempt, work, work.gathered), ()
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
@@ -134,42 +132,10 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
             )
             for part in parts
         ),
-        pod_sets=_with_needs(asked, known) if local else asked,
+        pod_sets=with_needs(asked, known) if local else asked,
         policy=attempt.policy,
     )
     return commit, tuple(part.spec for part in parts)
-
-
-def _order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -> Commit:
-    """Return the Commit of several objects at `local`: those that run, and those that may be let go.
-
-    KindError: none of them is there to be let go.
-    """
-    known = core.knowledge.workloads[attempt.workload]
-    parts = gathered.parts(record.granted(known))
-    if not parts:
-        raise KindError("none of the objects is there to be started: make them anew")
-    checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    asked = additions.with_additions(fit.pod_set_requests(attempt, known), known, checks)
-    return Commit(
-        key=attempt.key,
-        kind=work.objects[0].kind.name,
-        namespace=work.key.namespace,
-        name=work.key.name,
-        queue=known.spec.queue_name,
-        objects=tuple(
-            ObjectTemplate(name=one.called.name, pod_set=one.pod_set, template=one.called.uid, metadata=b"{}")
-            for one in parts
-        ),
-        pod_sets=_with_needs(asked, known),
-        policy=attempt.policy,
-    )
-
-
-def _with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
-    """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
-    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
-    return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
 
 
 def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
@@ -282,7 +248,7 @@ def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[
     makers = owners_of(known) if ANNOTATION_OWNER in known.metadata.annotations else ()
     if kind is None or not kind.pods_are_children or not makers:
         return ()
-    pod_sets = _with_needs(fit.pod_set_requests(attempt, known), known)
+    pod_sets = with_needs(fit.pod_set_requests(attempt, known), known)
     first = pod_sets[0].name if pod_sets else ""
     commit = Commit(
         key=attempt.key,
