@@ -443,6 +443,8 @@ class Kind(
     """As which its objects are read."""
     pods_are_children: bool = False
     """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
+    gathers: bool = False
+    """True when a work has several objects (`gathering`): then none of them ends it by itself."""
     travels: bool = True
     """False when it is admitted only and nothing of it is made at a worker (a Workload without owner)."""
     pod_specs: tuple[PodSpecAt, ...] = ()

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from gatelift.core.api.commands import Note
 from gatelift.core.records.work import SeveralObjectsError
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import WORKLOAD
@@ -28,7 +27,7 @@ from support.manager.world import World
 
 def contained(world: World) -> list[str]:
     """Return what a pass or an answer that raised left in the log."""
-    return [one.text for one in world.history if isinstance(one, Note) and "it is left as it is" in one.text]
+    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 @pytest.mark.parametrize(
@@ -198,14 +197,6 @@ def test_a_group_is_not_a_single_pod_however_few_are_known_of_it() -> None:
     with pytest.raises(SeveralObjectsError):
         work.only_object  # noqa: B018
     assert [one["metadata"]["name"][:9] for one in world.all("Workload")] == ["pod-alone"]
-
-
-def test_quota_is_not_given_to_what_is_not_let_go_yet_and_it_is_told() -> None:
-    world = a_world_with_groups()
-    join(world, *(a_member(name, total=2, at=at) for at, name in enumerate("ab")))
-    said = world.condition(world.find("Workload"), "QuotaReserved")
-    assert (said["status"], "not started" in said["message"]) == ("False", True)
-    assert [pod["spec"]["schedulingGates"] for pod in world.all("Pod")] == [[{"name": f"{K}admission"}]] * 2
 
 
 def test_pg_30_a_waiting_group_that_is_deleted_whole_leaves_nothing_behind() -> None:

@@ -293,9 +293,10 @@ class AnyPodKind(Kind[Pod]):
 
     def local_lift_patch(self, obj: Pod, raw: bytes, placing: Placing) -> bytes:
         """Return one patch: labels, annotations, node selector, tolerations, gate."""
-        start = placing.start(markers.DEFAULT_POD_SET)
+        pod_set = self.pod_set_of(obj, raw)
+        start = placing.start(pod_set)
         spec = decode(raw)["spec"]
-        labels = {**start.labels, markers.POD_SET: markers.DEFAULT_POD_SET, **placing.owner_labels}
+        labels = {**start.labels, markers.POD_SET: pod_set, **placing.owner_labels}
         merged_selector(obj.spec.node_selector, start.node_selector, "spec.nodeSelector")
         present = spec.get("tolerations") or []
         own = placed_mark.of_pod(placing, obj.metadata.name, obj.metadata.uid)
@@ -310,6 +311,10 @@ class AnyPodKind(Kind[Pod]):
         if tolerations != present:
             operations.append({"op": "add", "path": "/spec/tolerations", "value": tolerations})
         return encode([*operations, *_ungate(obj, (markers.ADMISSION_GATE,))])
+
+    def pod_set_of(self, obj: Pod, raw: bytes) -> str:
+        """Return which pod set of its Workload a pod at its gate is of."""
+        return markers.DEFAULT_POD_SET
 
     def stop_step(self, obj: Pod, key: PlacementKey) -> Step | None:
         """Return the deletion: a pod cannot be gated again. None once it is being deleted."""

@@ -6,21 +6,21 @@ follows. What a worker says of a pod is no part of it yet: as far as is known he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
-from gatelift_kinds.pod_group.ends import is_abandoned
-from gatelift_kinds.pod_group.members import PRESENT, Agreement, GroupMembers
+from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
+from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
 from gatelift_kinds.shared import markers
-from gatelift_kinds.shared.gathered import Called, NothingToAsk
+from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
-from gatelift_kinds.shared.values import KindError, Priority, PriorityNames
+from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -28,6 +28,7 @@ from gatelift_kube.objects.meta import ObjectMeta
 
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
+HOME_ONLY = "pods of a group are started in this cluster alone: use a queue without a MultiKueue check"
 NOT_DECLARED = f"sets of pods that come later ({markers.POD_GROUP_SETS}) are not served: make all pods of the group"
 NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
@@ -168,6 +169,34 @@ class GatheredPods:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
 
+    @property
+    def may_run(self) -> bool:
+        """Say whether a pod was let go, also one that is being deleted."""
+        return any(self.members.counts[state] for state in RUNNING)
+
+    @property
+    def home_only(self) -> str:
+        """Return that groups are placed at home alone."""
+        return HOME_ONLY
+
+    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
+        return tuple(
+            PlacedPart(called, name)
+            for name, count in sorted(granted.items())
+            if (role := self.members.roles.get(name)) is not None
+            for called in self._called(self._of_role(role, count))
+        )
+
+    def outcome(self, workload: Workload) -> ObjectEnd | None:
+        """Return how the group ended by its pods, see `ends`."""
+        found = end(self.members, _total(workload), serving=self._says.serving)
+        return found.outcome if found is not None else None
+
+    def pods_ready(self, workload: Workload) -> bool:
+        """Return whether as many as the group has are ready, or have succeeded."""
+        return all_ready(self.members, _total(workload))
+
     def owners_patch(self, workload: Workload) -> bytes | None:
         """Return the patch that adds the present pods which the Workload does not name yet as owners."""
         meta = workload.metadata
@@ -199,9 +228,19 @@ class GatheredPods:
         return self._pods[speaker.uid][0] if speaker is not None else None
 
     @property
-    def _fast(self) -> bool:
+    def _says(self) -> marks.GroupMarks:
+        """What the oldest pod says of the group."""
         meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
-        return marks.read(meta.labels, meta.annotations).fast
+        return marks.read(meta.labels, meta.annotations)
+
+    @property
+    def _fast(self) -> bool:
+        return self._says.fast
+
+    def _of_role(self, role: RoleMembers, count: int) -> tuple[str, ...]:
+        """Return the pods of a role that have one of so many slots, or are to get one that is free."""
+        runs = tuple(rank[-1] for rank in role.active.first(count))
+        return runs + slots.to_fill(role, slots.places(role, count))
 
     @property
     def _limit(self) -> int | None:
@@ -239,6 +278,10 @@ class GatheredPods:
                 self._specs.clear()
             self._specs[planned.name] = (raw, spec)
         return spec
+
+
+def _total(workload: Workload) -> int:
+    return sum(each.count for each in workload.spec.pod_sets)
 
 
 def _not_served(said: marks.GroupMarks, meta: ObjectMeta) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gatelift_kinds.any_pod.kind import AnyPodKind
+from gatelift_kinds.pod_group import marks, roles
 from gatelift_kinds.pod_group.document import work_id
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kinds.shared.patches import decode
 from gatelift_kinds.shared.values import ALL_GRANTED, KindError, Part, Priority
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -21,6 +23,7 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
     """See `gatelift_kinds.kind.Kind`. What of one member would be taken for all is refused by an error."""
 
     name: str = "PodGroup"
+    gathers: bool = True
 
     def selects(self, obj: Pod) -> bool:
         """Return whether it names a group; the webhook lets nobody change that."""
@@ -53,6 +56,11 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Refuse: nothing of a group travels by one pod."""
         raise KindError(f"placement: {OF_ALL}")
+
+    def pod_set_of(self, obj: Pod, raw: bytes) -> str:
+        """Return its role."""
+        said = marks.read(obj.metadata.labels, obj.metadata.annotations)
+        return roles.fit(said, decode(raw)["spec"]).role
 
 
 def _group(obj: Pod) -> str:

@@ -6,11 +6,15 @@ goes through all of them. Neighbour: `gatelift_kinds.kind`, which says whether a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from gatelift_kinds.shared.values import Priority, PriorityNames
+from gatelift_kinds.shared.values import ObjectEnd, Priority, PriorityNames
 from gatelift_kube.objects.kueue import Workload
+
+OVER_AT_HOME = "OverAtHome"
+"""Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
 
 
 class Called(NamedTuple):
@@ -26,6 +30,13 @@ class NothingToAsk:
 
     text: str = ""
     surplus: tuple[Called, ...] = ()
+
+
+class PlacedPart(NamedTuple):
+    """One object of a placement: which, and of which pod set."""
+
+    called: Called
+    pod_set: str
 
 
 class Gathered(Protocol):
@@ -87,6 +98,28 @@ class Gathered(Protocol):
 
         While it waits, `lacks` says so.
         """
+        ...
+
+    @property
+    def may_run(self) -> bool:
+        """Say whether an object was let go and is not known to have stopped."""
+        ...
+
+    @property
+    def home_only(self) -> str:
+        """Why they must not be placed elsewhere, with the way out; "" when they may."""
+        ...
+
+    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return which objects run, or may be let go, where so many per pod set were granted: never more than that."""
+        ...
+
+    def outcome(self, workload: Workload) -> ObjectEnd | None:
+        """Return how all of them ended, None while they have not; `workload`: what was asked for."""
+        ...
+
+    def pods_ready(self, workload: Workload) -> bool:
+        """Return whether as many as a Workload asks for are ready, or have succeeded."""
         ...
 
     def owners_patch(self, workload: Workload) -> bytes | None:

@@ -12,7 +12,7 @@ from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentMode, AgentSettings, KeepFinished, Policy
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
@@ -28,6 +28,9 @@ Dial = Callable[["SimAgent", int], None]
 
 class SimAgent:
     """One replica. `dial`, `send` and `hang_up` are the network's side of its streams."""
+
+    registry: Registry = SERVED
+    """What the agent of `local` serves; see `SimManager.kinds`."""
 
     def __init__(
         self,
@@ -59,6 +62,8 @@ class SimAgent:
             lease="" if local else lease,
             policy=Policy(any_namespace=local),
             keep=keep or KeepFinished(),
+            registry=self.registry if local else SERVED,
+            kinds=tuple(each.name for each in (self.registry if local else SERVED) if each.travels),
             **(told or {}),
         )
         self.machine = AgentMachine(settings, jitter=timeline.rng.random())

@@ -7,7 +7,7 @@ it anew under that name to have it in the place of the one before. Knows no core
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 Doc = dict[str, Any]
@@ -15,6 +15,9 @@ EPOCH = "gatelift.dev/epoch"
 WORKLOAD_UID = "gatelift.dev/workload-uid"
 QUEUE = "kueue.x-k8s.io/queue-name"
 MANAGED = "kueue.x-k8s.io/managed"
+GROUP = "kueue.x-k8s.io/pod-group-name"
+OF_GROUP = "kueue.x-k8s.io/is-group-workload"
+GROUPED = "PodGroup"
 LOCAL = "local"
 DIGITS_MAX = 18
 
@@ -44,6 +47,16 @@ class Belongs:
     """UID of the Workload it was made for; "" while none is known, as at home before the manager has seen it."""
     epoch: int
 
+    @property
+    def whole(self) -> str:
+        """What there may be one of at a time: the Job or pod, or all pods of a group under its Workload."""
+        return self.workload if self.work.kind == GROUPED else self.root
+
+    @property
+    def of_all(self) -> Belongs:
+        """The same for all pods of a group that run in one placement."""
+        return replace(self, user="", root="") if self.work.kind == GROUPED else self
+
 
 class Attribution:
     """Remembers each object that was ever seen."""
@@ -61,6 +74,8 @@ class Attribution:
         for owner in meta.get("ownerReferences", []):
             if meta["uid"] not in self._owner_of:
                 work = Work(owner["kind"], meta.get("namespace", ""), owner["name"])
+                if meta.get("annotations", {}).get(OF_GROUP) == "true" and owner["kind"] == "Pod":
+                    work = Work(GROUPED, meta.get("namespace", ""), meta["name"])
                 self._owner_of[meta["uid"]] = work, owner["uid"]
             self._workload_of[owner["uid"]] = meta["uid"]  # a backup may bring back the one before
 
@@ -99,7 +114,9 @@ class Attribution:
 
     def _at_home(self, kind: str, meta: Doc) -> Belongs:
         above = self._under(LOCAL, meta)
-        work = above.work if above is not None else Work(kind, meta.get("namespace", ""), meta["name"])
+        group = meta.get("labels", {}).get(GROUP, "") if kind == "Pod" else ""
+        own = Work(GROUPED if group else kind, meta.get("namespace", ""), group or meta["name"])
+        work = above.work if above is not None else own
         root = above.root if above is not None else meta["uid"]
         workload = self.workload_of(root)
         return Belongs(work, root, LOCAL, root, workload, self.epoch_of(workload))

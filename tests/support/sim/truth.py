@@ -468,7 +468,7 @@ class Truth:
             return
         lives = self.lives(work)
         granted = {each for uid, each in self._by_uid(work) if uid not in self.hands}
-        if len({(each.cluster, each.root) for each in lives}) > 1 or len(granted) > 1:
+        if len({(each.cluster, each.whole) for each in lives}) > 1 or len({each.of_all for each in granted}) > 1:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
 

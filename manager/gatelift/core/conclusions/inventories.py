@@ -17,6 +17,7 @@ from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained
+from gatelift.core.records.work import NOBODYS
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import few_lines, predecessors
@@ -228,9 +229,12 @@ def _just_placed(core: Core, attempt: Attempt, now: float) -> bool:
     A leader that takes over knows it from what is written: how long ago it was placed, and whether it was seen to run.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.work_of(known).only_object if known is not None else None
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    owner, shows = work.stands_for_all, work.gathered is not None and work.gathered.may_run
     admitted = find(known.status.conditions, texts.ADMITTED) if known is not None else None
-    if attempt.state is not AttemptState.CHOSEN or admitted is None or owner is None or mirror.shows_run(owner.raw):
+    if attempt.state is not AttemptState.CHOSEN or admitted is None or owner is None or shows:
+        return False
+    if mirror.shows_run(owner.raw):
         return False
     return now - core.wall.at(admitted.last_transition_time, now) < LATELY_SECONDS
 

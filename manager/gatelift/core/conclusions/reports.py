@@ -18,6 +18,7 @@ from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.rules import kept_record, reclaim_books, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
@@ -25,6 +26,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import (
     Applied,
@@ -171,11 +173,18 @@ def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> No
 def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
     """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
     if len(report.status) > WHOLE_BYTES_MAX:
-        owner = core.knowledge.work_of(known).only_object if known is not None else None
+        work = core.knowledge.work_of(known) if known is not None else NOBODYS
+        owner = _named(core, work, report.name) if work.gathered is not None else work.only_object
         if owner is None:
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
+
+
+def _named(core: Core, work: Work, name: str) -> Owner | None:
+    """Return the object of a work of several that a report is about."""
+    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
+    return found if found is not None and core.knowledge.works.of_object(found.name) is work else None
 
 
 def mark_work_of(core: Core, attempt: Attempt) -> None:

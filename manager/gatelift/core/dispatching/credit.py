@@ -39,7 +39,7 @@ def all_dry(core: Core, clusters: list[str], now: float) -> bool:
 def may_be_taken(core: Core, attempt: Attempt, view: ClusterView, now: float) -> bool:
     """Say whether this cluster may take an attempt, by all that is known here but whether there is room."""
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.work_of(known).only_object if known is not None else None
+    owner = core.knowledge.work_of(known).stands_for_all if known is not None else None
     if known is None or owner is None:
         return False
     want = fit.wanted(known, owner, attempt)
@@ -50,7 +50,7 @@ def may_be_taken(core: Core, attempt: Attempt, view: ClusterView, now: float) ->
 def keeps_out(case: Case) -> bool:
     """Say whether all clusters that may take what waits for quota are dry; then it says so, and is woken by them."""
     core, attempt = case.core, case.attempt
-    owner = case.work.only_object if core.cluster_changes.any_mute else None
+    owner = case.work.stands_for_all if core.cluster_changes.any_mute else None
     if owner is None:
         return False
     checks = _checks(core, case.known)

@@ -75,7 +75,10 @@ def _asked(core: Core, says: WhatStands, now: float) -> Ending | None:
 
 def _with_owner(core: Core, says: WhatStands, now: float) -> WhatStands:
     """Return what stands in the API with what does of its user's object."""
-    owner = core.knowledge.work_of(says.known).only_object
+    work = core.knowledge.work_of(says.known)
+    if work.gathered is not None:
+        return says  # none of several ends it by itself
+    owner = work.only_object
     for ref in containment.owner_refs_of(core, says.known):
         kept = core.untaken.latest(ref)
         if kept is None:

@@ -7,28 +7,28 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, fit, giving_back
+from gatelift.core.dispatching.several import order_of_all, with_needs
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
-from gatelift.core.records.work import Owner
+from gatelift.core.records.work import NOBODYS, Owner
 from gatelift.core.rules import release
 from gatelift.core.state import api_requests, predecessors
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
+from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.shared.values import KindError
-from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -40,7 +40,6 @@ from gatelift_wire.values.messages import (
     Forget,
     Message,
     ObjectTemplate,
-    PodSetRequest,
     SetUserGates,
     Stop,
     TemplateBlob,
@@ -110,6 +109,9 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     """Return the Commit and the templates that it names. KindError: the object cannot be started as it is."""
     known = core.knowledge.workloads[attempt.workload]
     local = attempt.cluster == LOCAL_CLUSTER
+    work = core.knowledge.work_of(known)
+    if work.gathered is not None:
+        return order_of_all(core, attempt, work, work.gathered), ()
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
@@ -131,17 +133,11 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
             )
             for part in parts
         ),
-        pod_sets=_with_needs(asked, known) if local else asked,
+        pod_sets=with_needs(asked, known) if local else asked,
         policy=attempt.policy,
         release=release.rule_of(core, known, attempt).value,
     )
     return commit, tuple(part.spec for part in parts)
-
-
-def _with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
-    """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
-    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
-    return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
 
 
 def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
@@ -208,9 +204,12 @@ def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
     Held back, it may still be let go by the write of a leader before this one: only its agent's write to it says no.
     """
     known = core.knowledge.workloads.get(attempt.workload)
-    owner = core.knowledge.work_of(known).only_object if known is not None else None
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    owner = work.stands_for_all
     if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
         return None
+    if work.gathered is not None:
+        return (known, owner) if work.gathered.outcome(known) is None else None
     return (known, owner) if owner.kind.outcome(owner.object) is None else None
 
 
@@ -220,7 +219,10 @@ def runs_here(core: Core, attempt: Attempt) -> bool:
     The object is the user's own, so it is seen here; labels that somebody took off do not make it another one.
     """
     found = is_home(core, attempt)
-    return found is not None and found[1].kind.lifted(found[1].object)
+    if found is None:
+        return False
+    gathered = core.knowledge.work_of(found[0]).gathered
+    return found[1].kind.lifted(found[1].object) if gathered is None else gathered.may_run
 
 
 def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
@@ -230,7 +232,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     knows = _kept(core, attempt, told) and not attempt.wants_objects
     if known is None or knows or attempt.cluster != LOCAL_CLUSTER:
         return ()
-    if core.knowledge.work_of(known).only_object is None:
+    if not core.knowledge.work_of(known).objects:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:
@@ -248,7 +250,7 @@ def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[
     makers = owners_of(known) if ANNOTATION_OWNER in known.metadata.annotations else ()
     if kind is None or not kind.pods_are_children or not makers:
         return ()
-    pod_sets = _with_needs(fit.pod_set_requests(attempt, known), known)
+    pod_sets = with_needs(fit.pod_set_requests(attempt, known), known)
     first = pod_sets[0].name if pod_sets else ""
     commit = Commit(
         key=attempt.key,
@@ -319,6 +321,11 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone:
     view = open_view(core, cluster)
     if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):
         _tell(core, cluster, key, message, core.now)
+
+
+def over_at_home(core: Core, cluster: str, key: PlacementKey) -> None:
+    """Say at `local` that a placement is over by the user's own objects: none of them is ended, each is forgotten."""
+    _tell(core, cluster, key, Stop(key=key, reason=OVER_AT_HOME), core.now)
 
 
 def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: float) -> None:

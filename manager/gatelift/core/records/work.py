@@ -20,6 +20,9 @@ from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 
+ABANDONED = "abandoned"
+"""The end of a work of several whose objects were all deleted; no Workload has that UID."""
+
 
 class SeveralObjectsError(Exception):
     """Who can do with one object only was handed a work of several: taking any one of them would be wrong."""
@@ -88,7 +91,7 @@ class Work:
     gathered: Gathered | None = None
     _said: tuple[str, ...] = ()
     _says_from: float | None = None
-    _lets_go: bool = False
+    _let_go_by: str = ""
 
     @property
     def key(self) -> ObjectKey:
@@ -104,6 +107,14 @@ class Work:
     def speaker(self) -> Owner | None:
         """The oldest of its objects, at which people are told what concerns all; None where it has none."""
         return self.objects[0] if self.objects else None
+
+    @property
+    def stands_for_all(self) -> Owner | None:
+        """The object whose kind and annotations count for all: the only one, or the oldest of several.
+
+        What of it alone is asked besides would be taken for all. SeveralObjectsError: nobody has gathered them.
+        """
+        return self.speaker if self.gathered is not None else self._alone()
 
     @property
     def is_out_of_queue(self) -> bool:
@@ -153,7 +164,8 @@ class Work:
             self.gathered = owner.kind.gathering(owner.object)
         if self.gathered is not None:
             self.gathered.put(owner.object, owner.raw)
-            self._lets_go = self._lets_go and self.gathered.is_abandoned
+            if not self.gathered.is_abandoned:
+                self._let_go_by = self._let_go_by.removeprefix(ABANDONED)
         at, is_there = self._find(owner)
         if is_there:
             self.objects[at] = owner
@@ -169,9 +181,12 @@ class Work:
             self.gathered.drop(owner.object.metadata.uid)
             self.gathered = self.gathered if self.objects else None
 
-    def lets_go(self) -> bool:
-        """Say, once for each end, that all of its objects are to be looked at, since they may go."""
-        begins, self._lets_go = not self._lets_go, True
+    def lets_go(self, by: str) -> bool:
+        """Say, once for each end, that all of its objects are to be looked at, since they may go.
+
+        `by`: the UID of the Workload that ended, or `ABANDONED`.
+        """
+        begins, self._let_go_by = self._let_go_by != by, by
         return begins
 
     def may_say(self, said: tuple[str, ...], now: float, every: float) -> float | None:

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     """Return reason and message of a Workload whose object must not run where its queue's work does; None: it may."""
-    owner = core.knowledge.work_of(known).only_object
+    work = core.knowledge.work_of(known)
+    if work.gathered is not None:
+        return _by_queue(core, known, work.gathered.home_only, "")
+    owner = work.only_object
     if owner is None:
         return None
     nowhere = owner.kind.nowhere(owner.object)
     if nowhere:
         return texts.MISCONFIGURED, texts.let_go_nowhere(nowhere)
-    home_only, away_only = owner.kind.home_only(owner.object), owner.kind.away_only(owner.object)
+    return _by_queue(core, known, owner.kind.home_only(owner.object), owner.kind.away_only(owner.object))
+
+
+def _by_queue(core: Core, known: Workload, home_only: str, away_only: str) -> tuple[str, str] | None:
     if not (home_only or away_only):
         return None
     queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))

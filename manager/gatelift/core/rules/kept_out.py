@@ -19,6 +19,4 @@ def why(core: Core, known: Workload) -> tuple[str, str] | None:
         return texts.UNREADABLE_TEMPLATE, texts.unreadable_template(unread)
     if len(known.metadata.owner_references) > OWNERS_MAX and names_too_many(known):
         return texts.TOO_MANY_OWNERS, TOO_MANY_OWNERS
-    if core.knowledge.work_of(known).gathered is not None:
-        return texts.MISCONFIGURED, texts.GROUPS_NOT_PLACED
     return successors.waits(core, known) or homebound.waits(core, known)

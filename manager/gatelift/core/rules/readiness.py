@@ -46,8 +46,9 @@ def watch(case: Case) -> bool:
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     if core.settings.readiness is None:
         return False
-    owner = case.work.only_object
+    owner, gathered = case.work.stands_for_all, case.work.gathered
     ready = owner is not None and owner.kind.pods_ready(owner.object)
+    ready = gathered.pods_ready(known) if gathered is not None else ready
     if not ready and _is_silent(case):
         return False
     if owner is not None and _show(case, ready=ready):
@@ -75,7 +76,7 @@ def _is_silent(case: Case) -> bool:
 
     Silence stops nothing that runs. Looked at again when the cluster is heard, tells, or had its time for that.
     """
-    core, attempt, owner = case.core, case.attempt, case.work.only_object
+    core, attempt, owner = case.core, case.attempt, case.work.stands_for_all
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
     view, since = core.view(attempt.cluster), core.sessions.heard_since(attempt.cluster)

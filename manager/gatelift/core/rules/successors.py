@@ -154,7 +154,7 @@ def _may_go(core: Core, known: Workload, cluster: str) -> bool:
     """Say whether a Workload may be placed on this very worker, as its queue and its user say."""
     if not _allows(core, known.metadata.namespace, cluster):
         return False
-    owner = core.knowledge.work_of(known).only_object
+    owner = core.knowledge.work_of(known).stands_for_all
     only = owner.object.metadata.annotations.get(ANNOTATION_CLUSTER, "") if owner is not None else ""
     if only not in {"", cluster}:
         return False

@@ -57,6 +57,6 @@ def tell(core: Core, known: Workload, attempt: Attempt) -> None:
         return
     said = described(outcome.failed, words_max=EVENT_WORDS_MAX), kept(outcome.kept_seconds)
     text = f'On cluster "{outcome.cluster}": {"; ".join(filter(None, said))}'
-    owner = core.knowledge.work_of(known).only_object
+    owner = core.knowledge.work_of(known).stands_for_all
     ref, uid = (ref_of(known), known.metadata.uid) if owner is None else (owner.ref, owner.object.metadata.uid)
     core.event(ref, uid, FAILED_ON_CLUSTER, text, warning=True)

@@ -43,8 +43,9 @@ def finished(attempt: Attempt) -> bool:
 
 def waits_until(case: Case) -> float:
     """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
-    core, attempt, owner, now = case.core, case.attempt, case.work.only_object, case.now
-    if owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None:
+    core, attempt, now = case.core, case.attempt, case.now
+    owner = case.work.only_object if attempt.cluster not in {"", LOCAL_CLUSTER} else None
+    if owner is None or owner.kind.outcome(owner.object) is not None:
         return 0.0
     if attempt.await_shown_end(now):
         core.resting.renewed(owner.ref)

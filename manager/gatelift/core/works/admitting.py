@@ -55,7 +55,7 @@ def towards_admission(case: Case) -> None:
     if case.kind is None:
         _admit_bare(case, reserve, dispatching)
         return
-    owner = case.work.only_object
+    owner = case.work.stands_for_all
     if owner is None:
         return
     dispatch.step(case, owner)

@@ -12,8 +12,9 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import ref_of
-from gatelift.core.records.work import Owner, Work
+from gatelift.core.records.work import ABANDONED, Owner, Work
 from gatelift.core.rules import priorities
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
@@ -24,6 +25,7 @@ from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
 from gatelift_kube.deciding.writes import PatchKind
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
@@ -37,19 +39,20 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         return
     if api_requests.blocked(core, ref, owner.look, now):
         return
-    if owner.object.metadata.deletion_timestamp is not None:
+    workload = choosing.current_of(core, work)
+    uid = workload.metadata.uid if workload is not None else ""
+    attempt = core.attempts.get(uid)
+    if workload is not None and _is_over(workload, attempt):
+        owners.release(core, owner)
+    elif owner.object.metadata.deletion_timestamp is not None:
         if work.gathered.releases(owner.object.metadata.uid):
             owners.release(core, owner)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
         owners.let_out_of_sight(core, owner, now)
-    else:
-        workload = choosing.current_of(core, work)
-        uid = workload.metadata.uid if workload is not None else ""
-        attempt = core.attempts.get(uid)
-        if attempt is None or attempt.state in NO_WINNER:
-            owners.hold_back(core, owner, uid, now)
+    elif attempt is None or attempt.state in NO_WINNER:
+        owners.hold_back(core, owner, uid, now)
 
 
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
@@ -59,15 +62,22 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         return
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
-    if work.gathered.is_abandoned:
-        for owner in work.objects if work.lets_go() else ():  # each is written to, and goes
+    workload = choosing.current_of(core, work)
+    over = workload is not None and _is_over(workload, core.attempts.get(workload.metadata.uid))
+    if over or work.gathered.is_abandoned:
+        by = workload.metadata.uid if over and workload is not None else ABANDONED
+        for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
-    workload = choosing.current_of(core, work)
     if workload is None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
+
+
+def _is_over(workload: Workload, attempt: Attempt | None) -> bool:
+    """Say whether all objects may go: the Workload shows the end, and nothing of it is placed any more."""
+    return is_true(workload.status.conditions, texts.FINISHED) and not (attempt is not None and attempt.live)
 
 
 def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) -> None:
@@ -99,7 +109,7 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
 def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workload, now: float) -> None:
     """Keep a Workload that waits like its objects; of one that holds quota let go who is too many."""
     attempt = core.attempts.get(workload.metadata.uid)
-    if attempt is None:
+    if attempt is None or is_true(workload.status.conditions, texts.FINISHED):
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:

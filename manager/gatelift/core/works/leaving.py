@@ -57,12 +57,10 @@ def own_end(case: Case) -> bool:
 
     What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
     """
-    if case.work.gathered is not None:
-        return False  # who of several is over says their kind, once they can be placed
-    owner, attempt = case.work.only_object, case.attempt
+    owner, attempt, gathered = case.work.stands_for_all, case.attempt, case.work.gathered
     if owner is None:
         return False
-    outcome = owner.kind.outcome(owner.object)
+    outcome = owner.kind.outcome(owner.object) if gathered is None else gathered.outcome(case.known)
     if outcome is None:
         return False
     if attempt.state in NO_WINNER:
@@ -72,7 +70,11 @@ def own_end(case: Case) -> bool:
     if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
         return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
     attempt.seen_to_end()  # it is acknowledged when it is told: what runs is not forgotten, but ended
-    return endings.end(case.core, attempt, Wire.FINISHED, endings.finished_as(outcome))
+    cluster, placed = attempt.cluster, attempt.key
+    ended = endings.end(case.core, attempt, Wire.FINISHED, endings.finished_as(outcome))
+    if ended and gathered is not None:
+        placing.over_at_home(case.core, cluster, placed)  # its agent does not know which object was the last
+    return ended
 
 
 def evict(case: Case) -> None:

@@ -270,7 +270,10 @@ def changing(core: Core, workload: Workload) -> bool:
 
     A pod changes little, but whoever may edit Workloads can make one ask for less. The object's own pass sees to it.
     """
-    owner = core.knowledge.work_of(workload).only_object
+    work = core.knowledge.work_of(workload)
+    if work.gathered is not None:
+        return work.gathered.lacks() is not None or not work.gathered.matches(workload)
+    owner = work.only_object
     if owner is None:
         return False
     if owner.kind.pods_are_children and not owner.kind.suspended(owner.object):
@@ -352,7 +355,8 @@ def _managed_namespace(core: Core, owner: Owner) -> bool:
 
 def ended_by_user(case: Case) -> bool:
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
-    core, attempt, owner = case.core, case.attempt, case.work.only_object
+    core, attempt = case.core, case.attempt
+    owner = case.work.only_object if case.work.gathered is None else None  # who of several left, or came, ends nothing
     if owner is None:
         return False
     change = ends.change_of(owner, case.known, attempt.key)

@@ -95,7 +95,7 @@ def _onward(case: Case) -> None:
         pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in NO_WINNER:
         admitting.towards_admission(case)
-    elif attempt.live and (owner := case.work.only_object) is not None:
+    elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
             reclaiming.reclaim(case)

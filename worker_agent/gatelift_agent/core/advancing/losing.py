@@ -63,6 +63,8 @@ def _edited(world: World, placement: Placement, now: float) -> PlacementEnding |
 def own_end(world: World, placement: Placement) -> ObjectEnd | None:
     """Return the end that the work came to by itself: all objects are over; the first failure is the whole's."""
     kind = world.kind(placement)
+    if world.local and kind.gathers:
+        return None  # who is over is replaced, or was the last: the manager sees the user's own objects, and says stop
     last: ObjectEnd | None = None
     for tracked in placement.objects.values():
         if tracked.delete_asked:

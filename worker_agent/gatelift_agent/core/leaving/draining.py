@@ -20,6 +20,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedDelete, WantedPatch, WritePurpose
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import own_marks, pods
+from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
 from gatelift_kube.deciding.writes import PatchKind
@@ -88,6 +89,12 @@ def delete(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement):
         _carry_out(world, placement, tracked, DeleteStep(), now)
+
+
+def _is_over_at_home(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether the manager has seen that what was let go here is over: the watch shows it soon, nobody ends it."""
+    said = placement.ending is not None and placement.ending.reason == OVER_AT_HOME
+    return world.local and said and world.kind(placement).let_go_here(tracked.object)
 
 
 def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
@@ -201,7 +208,8 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
         # Its user took all marks of ours off (HD-240): no write of ours lands on it, this one as little as a late lift,
         # which names a version before that. Its pods, should any have been made around us, are waited for.
         return not any(pods.holds_resources(pod) for pod in world.children(placement))
-    step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
+    over = kind.outcome(obj) is not None or _is_over_at_home(world, placement, tracked)
+    step = None if over else _next_step(world, placement, tracked)
     if isinstance(step, PatchStep) and step.restores and tracked.restore_tried:
         step = None
     if step is None:
