@@ -334,6 +334,13 @@ class HeldAtHome(Protocol[UserT_contra]):
         """
         ...
 
+    def local_told_step(self, obj: UserT_contra, raw: bytes, reason: str, message: str) -> PatchStep | None:
+        """Return the write that says on the user's own object why it is stopped, before its deletion; None: none is.
+
+        `reason`: of the stop. It informs: no deletion waits for it.
+        """
+        return None
+
     def local_note(self, obj: UserT_contra) -> str:
         """Return what the user's own object says of how it was before it was let go at `local`, "" for nothing."""
         return ""

@@ -14,7 +14,7 @@ from gatelift_kinds.pod import charged as pod_charged
 from gatelift_kinds.pod import rules as pod_rules
 from gatelift_kinds.pod import status as pod_status
 from gatelift_kinds.pod.hook import HOOK
-from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_review, pod_trouble, shown_status
+from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_review, pod_trouble, shown_status, termination
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
@@ -382,6 +382,10 @@ class PodKind(Kind[Pod]):
             return None
         mark = add_to_map(("metadata", "labels"), obj.metadata.labels, stop_mark(key))
         return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
+
+    def local_told_step(self, obj: Pod, raw: bytes, reason: str, message: str) -> PatchStep | None:
+        """Return the write of the condition TerminationTarget, as Kueue says it of what it ends."""
+        return termination.said_step(obj.metadata, raw, termination.reason_of(reason), message)
 
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""
