@@ -174,6 +174,13 @@ class Asks(Protocol[UserT_contra]):
         """Return whether somebody else than we has let it go: it shows no placement and is not held back."""
         return False
 
+    def told_step(self, obj: UserT_contra, raw: bytes, reason: str, wall: str) -> PatchStep | None:
+        """Return the write that says on the user's object why it is deleted, before that; None: none is, or it is said.
+
+        `reason`: of the stop; `wall`: RFC 3339. It informs: no deletion waits for it.
+        """
+        return None
+
     def bears_marks(self, obj: UserT_contra) -> bool:
         """Return whether something that we wrote is on it, or holds it: then it is held back also in no queue."""
         return self.release_step(obj) is not None
@@ -432,6 +439,8 @@ class Kind(
     """As which its objects are read."""
     pods_are_children: bool = False
     """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
+    ends_with_workload: bool = False
+    """True when who deletes its Workload ends it (Kueue: a pod). False when it gets another one (Job)."""
     travels: bool = True
     """False when it is admitted only and nothing of it is made at a worker (a Workload without owner)."""
     pod_specs: tuple[PodSpecAt, ...] = ()

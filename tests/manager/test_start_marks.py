@@ -1,4 +1,4 @@
-"""A pod says from its start on which queues and which Workload let it go (KEP-976, PG-26): no write more, no Job's pod."""
+"""A pod says from its start on which queues and Workload let it go (KEP-976, PG-26); no Job's pod does."""
 
 from __future__ import annotations
 

@@ -81,6 +81,7 @@ class PodKind(Kind[Pod]):
     name: str = "Pod"
     resource: Resource = POD
     struct: type[Any] = Pod
+    ends_with_workload: bool = True
     pod_specs: tuple[PodSpecAt, ...] = (PodSpecAt(markers.DEFAULT_POD_SET),)
     sight: Sight = Sight(
         labels=f"{markers.MANAGED}={markers.MANAGED_VALUE}",
@@ -294,6 +295,11 @@ class PodKind(Kind[Pod]):
     def bears_marks(self, obj: Pod) -> bool:
         """Return whether it has the gate or the finalizer."""
         return self._was_taken_over(obj)
+
+    def told_step(self, obj: Pod, raw: bytes, reason: str, wall: str) -> PatchStep | None:
+        """Return the write of the condition TerminationTarget, as Kueue says it of what it ends."""
+        said = termination.reason_of(reason)
+        return termination.said_step(obj.metadata, raw, said, termination.MESSAGES.get(said, ""), wall)
 
     def release_step(self, obj: Pod) -> PatchStep | None:
         """Return the patch that drops the finalizer of taken-over pods."""

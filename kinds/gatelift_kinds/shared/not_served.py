@@ -264,11 +264,9 @@ TABLE: tuple[NotServedRow, ...] = (
             (markers.POD_GROUP_SETS, "annotations"),
         )
     ),
+    _left(markers.LOCAL_QUEUE_NAME, "is set on no Job's pods: their Job names it", part="labels", kinds=("Job",)),
     _left(
-        markers.LOCAL_QUEUE_NAME, "is set on the pods of no Job: their Job names it", part="labels", kinds=("Job",)
-    ),
-    _left(
-        markers.CLUSTER_QUEUE_NAME, "is set on the pods of no Job: its LocalQueue names it", part="labels", kinds=("Job",)
+        markers.CLUSTER_QUEUE_NAME, "is set on no Job's pods: its LocalQueue names it", part="labels", kinds=("Job",)
     ),
     _left(markers.TOPOLOGY_POD, _OF_TOPOLOGY, part="labels", kinds=("Pod",)),
     _left(markers.MULTIKUEUE_ORIGIN, _WRITTEN, part="labels", kinds=("Pod", "Job", "Workload")),

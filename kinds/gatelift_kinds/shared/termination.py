@@ -22,6 +22,7 @@ EVICTED_REASON = "WorkloadEvictedDueTo"
 WORKLOAD_DELETED = "WorkloadDeleted"
 NOT_ADMITTED = "NotAdmitted"
 NO_MATCHING_WORKLOAD = "NoMatchingWorkload"
+MESSAGES = {WORKLOAD_DELETED: "Workload is deleted"}
 _REASON_CHARS_MAX = 128
 """Of what follows `EVICTED_REASON`: our own have a third of it, a check's or a person's is not believed beyond."""
 

@@ -53,6 +53,8 @@ class Purpose(enum.Enum):
     DELETE_WORKLOAD = "delete workload"
     DELETE_FINISHED = "delete finished"
     DELETE_DEACTIVATED = "delete deactivated"
+    DELETE_WITH_WORKLOAD = "delete with its Workload"
+    SAY_END = "say why it ends"
     SUSPEND = "suspend"
     UNPLACE_OWNER = "unplace owner"
     RELEASE_OWNER = "release owner"
@@ -92,6 +94,7 @@ _INFORM = frozenset(
         Purpose.SHOW_END,
         Purpose.SHOW_PLACED,
         Purpose.PUT_MARK_BACK,
+        Purpose.SAY_END,
         Purpose.PUT_OWNER_BACK,
         Purpose.PUT_RECORD_BACK,
         Purpose.HOLD,

@@ -1,9 +1,8 @@
-"""What is added to the pods when they start: what checks of other controllers want (podSetUpdates, KEP-993), and which
-queues and Workload let them go. Pure.
+"""What is added to the pods when they start: what checks of other controllers want, and who let them go. Pure.
 
-It travels with the commit and is merged where the flavor's placement is: at the worker, or at `local`, so it costs no
-write. Marks of our own in what checks want are the placement record and stay at home, and so do wishes of checks that
-nobody asked for. Neighbour: `placing`.
+What checks want are the podSetUpdates of their states (KEP-993). All of it travels with the commit and is merged where
+the flavor's placement is: at the worker, or at `local`, so it costs no write. Marks of our own in what checks want are
+the placement record and stay at home, and so do wishes of checks that nobody asked for. Neighbour: `placing`.
 """
 
 from __future__ import annotations
