@@ -182,6 +182,13 @@ class Asks(Protocol[UserT_contra]):
         """Return whether somebody else than we has let it go: it shows no placement and is not held back."""
         return False
 
+    def told_step(self, obj: UserT_contra, raw: bytes, reason: str, wall: str) -> PatchStep | None:
+        """Return the write that says on the user's object why it is deleted, before that; None: none is, or it is said.
+
+        `reason`: of the stop; `wall`: RFC 3339. It informs: no deletion waits for it.
+        """
+        return None
+
     def bears_marks(self, obj: UserT_contra) -> bool:
         """Return whether something that we wrote is on it, or holds it: then it is held back also in no queue."""
         return self.release_step(obj) is not None
@@ -352,6 +359,13 @@ class HeldAtHome(Protocol[UserT_contra]):
         """
         ...
 
+    def local_told_step(self, obj: UserT_contra, raw: bytes, reason: str, message: str) -> PatchStep | None:
+        """Return the write that says on the user's own object why it is stopped, before its deletion; None: none is.
+
+        `reason`: of the stop. It informs: no deletion waits for it.
+        """
+        return None
+
     def local_note(self, obj: UserT_contra) -> str:
         """Return what the user's own object says of how it was before it was let go at `local`, "" for nothing."""
         return ""
@@ -445,6 +459,8 @@ class Kind(
     """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
     gathers: bool = False
     """True when a work has several objects (`gathering`): then none of them ends it by itself."""
+    ends_with_workload: bool = False
+    """True when who deletes its Workload ends it (Kueue: a pod). False when it gets another one (Job)."""
     travels: bool = True
     """False when it is admitted only and nothing of it is made at a worker (a Workload without owner)."""
     pod_specs: tuple[PodSpecAt, ...] = ()

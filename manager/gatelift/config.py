@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from gatelift.durations import Seconds
 from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift.own_settings import Gatelift
-from gatelift.selector_settings import NamespaceSelector
+from gatelift.selector_settings import NamespaceSelector, PodOptions
 from gatelift_admission.values import amounts
 from gatelift_kube.process.setting_types import (
     Flag,
@@ -34,7 +34,8 @@ from gatelift_kube.process.settings_file import ConfigError, Section, checked, p
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
-FRAMEWORKS_SERVED = ("pod", "batch/job")
+POD_FRAMEWORK = "pod"
+FRAMEWORKS_SERVED = (POD_FRAMEWORK, "batch/job")
 FRAMEWORKS_OF_KUEUE = (
     *FRAMEWORKS_SERVED,
     "deployment",
@@ -66,6 +67,7 @@ IN_USE = frozenset(
         "managedJobsNamespaceSelector",
         "integrations.frameworks",
         "integrations.externalFrameworks",
+        "integrations.podOptions",
         "clientConnection.qps",
         "clientConnection.burst",
         "metrics.bindAddress",
@@ -137,7 +139,7 @@ class Integrations(Section):
     frameworks: tuple[str, ...] = FRAMEWORKS_SERVED
     external_frameworks: tuple[str, ...] = ()
     label_keys_to_copy: tuple[str, ...] = ()
-    pod_options: dict[str, Any] | None = None
+    pod_options: PodOptions = PodOptions()
 
     @field_validator("frameworks")
     @classmethod
@@ -414,7 +416,8 @@ class Configuration(Section):
             ignored.append(f"{LEASE_NAMED}: the Lease is {LEASE_NAME}, whatever stands here, so that one manager leads")
         frameworks = self.integrations.frameworks
         ignored += [f"integrations.frameworks: {name}" for name in frameworks if name not in FRAMEWORKS_SERVED]
-        ignored += [f"integrations.frameworks: without {name}" for name in FRAMEWORKS_SERVED if name not in frameworks]
+        switched = [name for name in FRAMEWORKS_SERVED if name != POD_FRAMEWORK]
+        ignored += [f"integrations.frameworks: without {name}" for name in switched if name not in frameworks]
         ignored += [f"featureGates.{name}" for name in self.feature_gates if name not in GATES_SERVED]
         if self.multi_kueue.dispatcher_name != "scored":
             ignored.append("multiKueue.dispatcherName: only 'scored' is served in this version")

@@ -152,7 +152,7 @@ WAYS: dict[WritePurpose, list[tuple[Act, Act]]] = {
 BACKENDS = {WritePurpose.ROOM}
 """When a backend writes again it says itself (`Verdict.again_at`): `tests/agent/test_agent_admission.py`."""
 
-LOCAL_ONLY = {WritePurpose.HOLD, WritePurpose.NOTE, WritePurpose.RESTORE}
+LOCAL_ONLY = {WritePurpose.HOLD, WritePurpose.NOTE, WritePurpose.RESTORE, WritePurpose.SAY_END}
 """The pauses of the first two are those of `WritePurpose.LABELS`, with which they share their answers; the histories of
 HD-73 and HD-196 bring them about. The last has those of `WritePurpose.STOP`: `tests/agent/test_agent_restore.py`."""
 

@@ -197,10 +197,12 @@ def test_hd_220_a_pod_that_loses_its_marks_as_its_workload_goes_is_its_users(fir
     history.passes(gap)
     if first == "its Workload":
         take_off(history, BOTH)
-    history.until("it has no finalizer of ours", lambda: finalizers(history) == [], 10.0)
+    history.until("it has no finalizer of ours", lambda: not finalizers(history), 10.0)
     history.passes(60.0)
     assert history.workload("one") is None
     assert not history.containers("one")
+    if finalizers(history) is None:
+        return  # its Workload was deleted before its marks were off, and a pod ends with that (decision 86)
     history.delete("home", POD, "one")
     history.passes(1.0)
     assert finalizers(history) is None

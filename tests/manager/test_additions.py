@@ -47,8 +47,13 @@ def say_ready(world: World, **updates: Any) -> None:
 
 
 def additions(world: World) -> Any:
+    """Return what checks want on the pods, without what each pod is told of who let it go."""
     [(_, commit)] = world.messages(Commit)
-    return json.loads(commit.pod_sets[0].additions or b"{}")
+    found = json.loads(commit.pod_sets[0].additions or b"{}")
+    for part in ("labels", "annotations"):
+        kept = {key: value for key, value in found.pop(part, {}).items() if not key.startswith("kueue.x-k8s.io/")}
+        found |= {part: kept} if kept else {}
+    return found
 
 
 def test_what_checks_want_on_the_pods_travels_with_the_commit() -> None:

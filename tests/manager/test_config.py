@@ -146,7 +146,7 @@ def test_is_6_the_name_of_a_lease_is_not_taken_from_the_file_and_a_note_says_so(
     ("text", "named"),
     [
         ("resources: {deviceClassMappings: [{name: gpu}]}", "resources.deviceClassMappings"),
-        ("integrations: {frameworks: [batch/job]}", "integrations.frameworks: without pod"),
+        ("integrations: {frameworks: [pod]}", "integrations.frameworks: without batch/job"),
         ("health: {readinessEndpointName: ready}", "health.readinessEndpointName"),
         ("gatelift: {leases: {renew: 5s, stopAfter: 2h}}", "gatelift.leases.stopAfter"),
         ("multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental}", "multiKueue.dispatcherName"),

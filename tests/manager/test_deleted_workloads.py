@@ -1,4 +1,4 @@
-"""A Workload that its user deletes: what runs is stopped, its object gets another one, and nothing turns in circles."""
+"""A Workload that its user deletes: what runs is stopped, a Job gets another one, and nothing turns in circles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Finished, Forget, Stopped
 from support.manager.api import seen
-from support.manager.builders import a_pod, a_setting
+from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, World, a_world
 
 STEPS_MAX = 100
@@ -29,8 +29,15 @@ def with_a_pod(*, cpu: int = 0, clusters: tuple[str, ...] = ("a",)) -> World:
     return world
 
 
+def with_a_job() -> World:
+    world = a_world(a_setting(cpu=0), clusters=("a",))
+    world.api.apply(a_job())
+    world.settle()
+    return world
+
+
 def test_a_new_workload_is_made_though_the_end_of_the_old_one_is_seen_before_the_answer_to_its_last_write() -> None:
-    world = with_a_pod()
+    world = with_a_job()
     old = world.find("Workload")["metadata"]["uid"]
     ref = the_workload(world)
     answers: list[WriteDone] = []
@@ -53,7 +60,7 @@ def test_a_new_workload_is_made_though_the_end_of_the_old_one_is_seen_before_the
 
 
 def test_the_answer_that_shows_the_last_state_is_enough_where_no_watch_ever_tells_of_the_end() -> None:
-    world = with_a_pod()
+    world = with_a_job()
     old = world.find("Workload")["metadata"]["uid"]
     world.api.delete(the_workload(world))
     _, ref, document = world.api.changes.popleft()

@@ -13,7 +13,7 @@ from gatelift_kinds.any_pod import charged as pod_charged
 from gatelift_kinds.any_pod import status as pod_status
 from gatelift_kinds.any_pod.hook import HOOK
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status
+from gatelift_kinds.shared import markers, placed_mark, placed_on, pod_trouble, shown_status, termination
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.patches import (
     Json,
@@ -241,6 +241,11 @@ class AnyPodKind(Kind[Pod]):
         """Return whether it has the gate or the finalizer."""
         return self._was_taken_over(obj)
 
+    def told_step(self, obj: Pod, raw: bytes, reason: str, wall: str) -> PatchStep | None:
+        """Return the write of the condition TerminationTarget, as Kueue says it of what it ends."""
+        said = termination.reason_of(reason)
+        return termination.said_step(obj.metadata, raw, said, termination.MESSAGES.get(said, ""), wall)
+
     def release_step(self, obj: Pod) -> PatchStep | None:
         """Return the patch that drops the finalizer of taken-over pods."""
         body = without_finalizer(obj.metadata, markers.MANAGED)
@@ -333,6 +338,10 @@ class AnyPodKind(Kind[Pod]):
             return None
         mark = add_to_map(("metadata", "labels"), obj.metadata.labels, stop_mark(key))
         return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
+
+    def local_told_step(self, obj: Pod, raw: bytes, reason: str, message: str) -> PatchStep | None:
+        """Return the write of the condition TerminationTarget, as Kueue says it of what it ends."""
+        return termination.said_step(obj.metadata, raw, termination.reason_of(reason), message)
 
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""

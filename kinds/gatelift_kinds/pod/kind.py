@@ -26,6 +26,7 @@ class PodKind(AnyPodKind):
     """See `gatelift_kinds.kind.Kind`."""
 
     name: str = "Pod"
+    ends_with_workload: bool = True
 
     def managed(self, obj: Pod) -> bool:
         """Return whether the webhook took the pod over and it stands alone."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gatelift_kinds.pod_group.marks import FALSE
-from gatelift_kinds.shared import markers, pods
+from gatelift_kinds.shared import markers, pods, termination
 from gatelift_kube.objects.conditions import FALSE as CONDITION_FALSE
-from gatelift_kube.objects.conditions import TRUE
 from gatelift_kube.objects.core import Pod
 
 
@@ -99,8 +98,6 @@ ROWS = {
 }
 """What a state counts as, whether the pod runs or may, and when its finalizer goes, but for `_of_the_deleted`."""
 _OVER = {"Succeeded": MemberState.SUCCEEDED, "Failed": MemberState.FAILED}
-EVICTED_REASON = "WorkloadEvictedDueTo"
-"""How the reason of the condition TerminationTarget begins which a stop of ours writes before the deletion."""
 
 
 def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: bool = False) -> MemberFacts:
@@ -112,10 +109,7 @@ def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: boo
         bound=bool(pod.spec.node_name),
         elsewhere=elsewhere,
         surplus=surplus,
-        evicted=any(
-            one.type == "TerminationTarget" and one.status == TRUE and one.reason.startswith(EVICTED_REASON)
-            for one in pod.status.conditions
-        ),
+        evicted=termination.is_said(pod.status.conditions),
         retriable=pod.metadata.annotations.get(markers.RETRIABLE_IN_GROUP) != FALSE,
     )
 

@@ -264,15 +264,17 @@ TABLE: tuple[NotServedRow, ...] = (
             (markers.POD_GROUP_SETS, "annotations"),
         )
     ),
-    _left(markers.LOCAL_QUEUE_NAME, "is not set on pods: their Job, or they, name it in another label", part="labels"),
-    _left(markers.CLUSTER_QUEUE_NAME, "is not set on pods: their LocalQueue names it", part="labels"),
+    _left(markers.LOCAL_QUEUE_NAME, "is set on no Job's pods: their Job names it", part="labels", kinds=("Job",)),
+    _left(
+        markers.CLUSTER_QUEUE_NAME, "is set on no Job's pods: its LocalQueue names it", part="labels", kinds=("Job",)
+    ),
     _left(markers.TOPOLOGY_POD, _OF_TOPOLOGY, part="labels", kinds=("Pod",)),
     _left(markers.MULTIKUEUE_ORIGIN, _WRITTEN, part="labels", kinds=("Pod", "Job", "Workload")),
     _left(markers.CONCURRENT_ADMISSION_PARENT, _WRITTEN, part="labels", kinds=("Workload",)),
+    _left(markers.WORKLOAD, _WRITTEN, kinds=("Job", "Workload")),
     *(
         _left(key, _WRITTEN, kinds=("Pod", "Job", "Workload"))
         for key in (
-            markers.WORKLOAD,
             markers.STOPPING,
             markers.IS_GROUP_WORKLOAD,
             markers.SLICE_NAME,

@@ -29,7 +29,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
         return (*_gate(obj), *_hash(obj))
     if facts.owner_managed:
         return _unmarked(obj)
-    if not facts.namespace_selected:
+    if not (facts.namespace_selected and facts.pod_taken):
         return ()
     added = rules.defaulted_labels(obj, facts)
     queued = markers.QUEUE_NAME in {**rules.marks(obj), **added} or facts.manage_without_queue

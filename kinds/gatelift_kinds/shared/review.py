@@ -74,6 +74,8 @@ class WebhookFacts:
 
     namespace_selected: bool = True
     """`managedJobsNamespaceSelector` matches the namespace."""
+    pod_taken: bool = True
+    """Pods are queued, and `integrations.podOptions` selects this one."""
     manage_without_queue: bool = False
     """Kueue's `manageJobsWithoutQueueName`."""
     local_queues: Mapping[str, bool] = field(default_factory=dict)

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gatelift.config import METRICS_OFF, Configuration, kind_and_group
-from gatelift.selector_settings import managed_namespaces
+from gatelift.config import METRICS_OFF, POD_FRAMEWORK, Configuration, kind_and_group
+from gatelift.selector_settings import as_selector, managed_namespaces
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
@@ -21,7 +21,7 @@ from gatelift.webhooks.owners import Owners
 from gatelift.webhooks.reservations import Reservations
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
-from gatelift.webhooks.surroundings import Surroundings
+from gatelift.webhooks.surroundings import PodsTaken, Surroundings
 from gatelift.webhooks.tls import ServingTls
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import KubeError
@@ -61,6 +61,7 @@ class WebhookSettings:
     manage_without_queue: bool = False
     default_priority_class: bool = True
     namespace_selector: LabelSelector = field(default_factory=LabelSelector)
+    pods: PodsTaken = field(default_factory=PodsTaken)
     external_frameworks: tuple[str, ...] = ()
     """Kinds as `Kind.version.group` that controllers of others queue."""
 
@@ -85,6 +86,11 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
         namespace_selector=selector,
+        pods=PodsTaken(
+            on=POD_FRAMEWORK in configuration.integrations.frameworks,
+            namespaces=as_selector(configuration.integrations.pod_options.namespace_selector),
+            labels=as_selector(configuration.integrations.pod_options.pod_selector),
+        ),
         external_frameworks=configuration.integrations.external_frameworks,
     )
 
@@ -106,6 +112,7 @@ class Daemon:
             namespace_selector=settings.namespace_selector,
             manage_without_queue=settings.manage_without_queue,
             default_priority_class=settings.default_priority_class,
+            pods=settings.pods,
             changed=self._wake.set,
         )
         judge = Judge(

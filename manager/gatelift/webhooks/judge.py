@@ -136,7 +136,8 @@ class Judge:
             return facts
         made = question.username in CONTROLLERS
         queued = await self._owners.managed(question.namespace, question.new, by_controller=made)
-        return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made)
+        taken = self._surroundings.takes_pod(question.namespace, rules.marks(question.new))
+        return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made, pod_taken=taken)
 
 
 def kind_of(resource: Resource, question: Question) -> Kind[Any] | None:

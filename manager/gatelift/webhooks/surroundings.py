@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.review import WebhookFacts
@@ -32,6 +33,15 @@ def _namespace_of(object_: KubeObject) -> tuple[str, ...]:
     return (object_.metadata.namespace,)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodsTaken:
+    """Which pods are queued besides what holds for all kinds: none (`on` False), or those that both selectors match."""
+
+    on: bool = True
+    namespaces: LabelSelector = field(default_factory=LabelSelector)
+    labels: LabelSelector = field(default_factory=LabelSelector)
+
+
 class Surroundings:
     """Caches of the few kinds on which defaulting depends. `changed` is called when the default queues may differ."""
 
@@ -41,11 +51,13 @@ class Surroundings:
         namespace_selector: LabelSelector,
         manage_without_queue: bool,
         default_priority_class: bool,
+        pods: PodsTaken | None = None,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._selector = namespace_selector
         self._manage_without_queue = manage_without_queue
         self._default_priority_class = default_priority_class
+        self._pods = pods or PodsTaken()
         self._changed = changed
         self.caches = {
             resource: Cache({_BY_NAMESPACE: _namespace_of} if resource is LOCAL_QUEUE else None) for resource in WATCHED
@@ -67,9 +79,7 @@ class Surroundings:
 
     def facts(self, namespace: str, *, by_agent: bool) -> WebhookFacts:
         """Return what is known for an object of this namespace."""
-        known = self.caches[NAMESPACE].get(ObjectKey("", namespace))
-        labels = dict(known.metadata.labels) if isinstance(known, Namespace) else {}
-        labels.setdefault(selectors.NAMESPACE_LABEL, namespace)
+        labels = self._labels_of(namespace)
         default_class = ObjectKey("", markers.DEFAULT_PRIORITY_CLASS) in self.caches[WORKLOAD_PRIORITY_CLASS]
         return WebhookFacts(
             namespace_selected=selectors.matches(self._selector, labels),
@@ -78,6 +88,18 @@ class Surroundings:
             default_priority_class=self._default_priority_class and default_class,
             by_agent=by_agent,
         )
+
+    def takes_pod(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a pod with these labels may be queued there, as `integrations` says."""
+        pods = self._pods
+        in_namespace = selectors.matches(pods.namespaces, self._labels_of(namespace))
+        return pods.on and in_namespace and selectors.matches(pods.labels, dict(labels))
+
+    def _labels_of(self, namespace: str) -> dict[str, str]:
+        known = self.caches[NAMESPACE].get(ObjectKey("", namespace))
+        labels = dict(known.metadata.labels) if isinstance(known, Namespace) else {}
+        labels.setdefault(selectors.NAMESPACE_LABEL, namespace)
+        return labels
 
     def default_queue_namespaces(self) -> tuple[str, ...]:
         """Return the namespaces with a LocalQueue `default`, sorted."""

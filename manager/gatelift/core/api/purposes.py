@@ -56,6 +56,8 @@ class Purpose(enum.Enum):
     DELETE_FINISHED = "delete finished"
     DELETE_DEACTIVATED = "delete deactivated"
     DELETE_SURPLUS = "delete what is too many"
+    DELETE_WITH_WORKLOAD = "delete with its Workload"
+    SAY_END = "say why it ends"
     SUSPEND = "suspend"
     UNPLACE_OWNER = "unplace owner"
     RELEASE_OWNER = "release owner"
@@ -96,6 +98,7 @@ _INFORM = frozenset(
         Purpose.SHOW_END,
         Purpose.SHOW_PLACED,
         Purpose.PUT_MARK_BACK,
+        Purpose.SAY_END,
         Purpose.PUT_OWNER_BACK,
         Purpose.ADD_OWNERS,
         Purpose.PUT_RECORD_BACK,

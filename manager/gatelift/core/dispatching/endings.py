@@ -16,6 +16,7 @@ from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.release_writes import Requeue
 from gatelift.core.rules import (
     deactivation,
+    ended_with,
     ends,
     execution_time,
     kept_record,
@@ -140,6 +141,7 @@ def deleted(case: Case) -> None:
         return
     if left and known.metadata.deletion_timestamp is None:
         # Its quota is free once the record says that it goes.
+        attempt.deletes_workload()
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
         return
     if attempt.state is not AttemptState.ENDED:
@@ -152,6 +154,8 @@ def deleted(case: Case) -> None:
     placing.forget(core, attempt, now, gone=True)
     placing.forget_kept(case)
     core.mark_work(case.work)
+    if ended_with.is_to_come(case):
+        return
     if known.metadata.deletion_timestamp is not None:
         body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:

@@ -117,7 +117,8 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     asked = with_uncounted(core, fit.pod_set_requests(attempt, known), known)
-    asked = additions.with_additions(asked, known, checks)
+    marks = additions.NO_MARKS if owner.kind.pods_are_children else additions.start_marks(known)
+    asked = additions.with_additions(asked, known, checks, marks)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,

@@ -93,6 +93,8 @@ class Attempt:
     wants_word: bool = False  # it runs, and its agent has something to start again: it is confirmed as what waits is
     stop_session: int = 0
     forgotten: bool = False
+    deleted_by_us: bool = False
+    """Its Workload's deletion was asked for by this process: nobody wants its object to end."""
     unreported: bool = False  # its end was seen at the user's own object, and its cluster has not told it yet
     leave: AllLeave | None = None  # all of it is on its way out, as its cluster last said
     released: bool = False  # that its quota is free before it has stopped is to be believed of its record
@@ -226,6 +228,10 @@ class Attempt:
     def asked_to_stop(self, session: int) -> None:
         """Take that its cluster was told to stop it."""
         self.stop_session = session
+
+    def deletes_workload(self) -> None:
+        """Note that we ask for the deletion of its Workload ourselves."""
+        self.deleted_by_us = True
 
     def forget(self) -> None:
         """Take that its end is acknowledged."""

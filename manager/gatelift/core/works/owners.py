@@ -27,7 +27,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing
+from gatelift.core.works import choosing, ending_objects
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
@@ -75,6 +75,8 @@ def reconcile(core: Core, ref: ObjectRef, now: float) -> None:
         _without_workload(core, owner, now)
     elif is_true(workload.status.conditions, texts.FINISHED):
         _over(case, workload)
+    elif ending_objects.end(case):
+        pass  # the answer looks here again
     else:
         _with_workload(case, workload)
 
@@ -222,6 +224,7 @@ def _follow(case: Case, owner: Owner) -> None:
         _keep_alike(case, owner)
         return
     if attempt.state in CHOOSING and kind.suspended(obj) and not kind.equivalent(workload, obj):
+        attempt.deletes_workload()
         _delete_workload(core, workload, owner.look, now)  # it got quota for something else; nothing of it runs
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
@@ -292,6 +295,8 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     same_queue = kind.queue_name(obj) == workload.spec.queue_name
     if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
         return
+    if ends.is_deleted(workload.metadata):
+        return  # it goes; made alike, it would take a pod with it that asks for something else (`ended_with`)
     ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
     if api_requests.blocked(core, ref, owner.look, case.now):
         return

@@ -111,7 +111,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     if placement is None or tracked is None:
         return
     tracked.attempts += 1
-    tracked.retry_at = now + (leftovers.pause(world, placement, event) or giving_up.pause(tracked.attempts))
+    tracked.retry_at = now + _pause(world, placement, tracked, FailedWrite(asked, event))
     world.wakes.ask(placement.key, tracked.retry_at)
     world.look(placement.key)
     match asked.purpose:
@@ -146,8 +146,16 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             | WritePurpose.CHILD
             | WritePurpose.CHILD_LABELS
             | WritePurpose.WHY
+            | WritePurpose.SAY_END
         ):
             pass  # the keeper's and the backend's own, and what has an answer of its own
+
+
+def _pause(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite) -> float:
+    """Return how long the next write to an object waits: a deletion does not, for a word about it that failed."""
+    if failed.asked.purpose is WritePurpose.SAY_END:
+        return 0.0
+    return leftovers.pause(world, placement, failed.event) or giving_up.pause(tracked.attempts)
 
 
 def find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:

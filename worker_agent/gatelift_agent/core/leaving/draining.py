@@ -12,7 +12,7 @@ import msgspec
 
 from gatelift_agent.core.leaving import leftovers, retaking
 from gatelift_agent.core.placement import graces
-from gatelift_agent.core.placement.placements import Move, Placement, Tracked
+from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.reporting import all_leaving
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state import asking, condemned, unknowns
@@ -95,6 +95,23 @@ def _is_over_at_home(world: World, placement: Placement, tracked: Tracked) -> bo
     """Say whether the manager has seen that what was let go here is over: the watch shows it soon, nobody ends it."""
     said = placement.ending is not None and placement.ending.reason == OVER_AT_HOME
     return world.local and said and world.kind(placement).let_go_here(tracked.object)
+
+
+def _tells_end(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Ask, once, for the write that says on the user's own object why it is deleted next; False when none is due.
+
+    Not where a lease ran out: that has a deadline. A worker's pod is not told: an agent may not write its status.
+    """
+    ending = placement.ending
+    if not world.local or tracked.end_told or ending is None or placement.state is not PlacementState.DRAINING:
+        return False
+    tracked.end_told = True
+    reason = ending.reason if ending.kind is EndingKind.STOPPED else ""
+    step = world.kind(placement).local_told_step(tracked.object, tracked.raw, reason, ending.message)
+    if step is None:
+        return False
+    wanted = WantedPatch(purpose=WritePurpose.SAY_END, body=step.body, kind=step.kind, subresource=step.subresource)
+    return asking.patch(world, placement, tracked, wanted, now)
 
 
 def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
@@ -264,6 +281,8 @@ def without_report(tracked: Tracked) -> bytes | None:
 
 def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step, now: float) -> None:
     if isinstance(step, DeleteStep):
+        if _tells_end(world, placement, tracked, now):
+            return
         grace = graces.grace_seconds(placement, tracked)
         tracked.deleted_by_us = True
         removal = WantedDelete(purpose=WritePurpose.STOP, uid=tracked.uid, grace_seconds=grace)

@@ -244,6 +244,8 @@ class Tracked:
     """`local`: what the object said of how it was before it was let go, as it was seen first since then."""
     restore_tried: bool = False
     """`local`: what gives the user's own object back was carried out, or is refused for good: no stop waits for it."""
+    end_told: bool = False
+    """`local`: what says on the object why it is stopped was written, or refused: no stop waits for it."""
     deleted_by_us: bool = False
     check_at: float | None = None
     removed: bool = False

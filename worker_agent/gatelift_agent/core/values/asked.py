@@ -26,6 +26,7 @@ class WritePurpose(enum.Enum):
     LIFT = "lift"
     HOLD = "hold back what its user let go"
     GATES = "user gates"
+    SAY_END = "say why it ends"  # informs; the stop goes on whatever becomes of it
     STOP = "stop"
     RESTORE = "restore"  # gives the user's own object back what the lift took; it has stopped before
     PODS = "read pods"  # reads which pods of a Job there are
