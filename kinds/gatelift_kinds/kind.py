@@ -457,12 +457,9 @@ class Kind(
     """As which its objects are read."""
     pods_are_children: bool = False
     """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
-    gathers: bool = False
-    """True when a work has several objects (`gathering`): then none of them ends it by itself."""
-    ends_with_workload: bool = False
-    """True when who deletes its Workload ends it (Kueue: a pod). False when it gets another one (Job)."""
-    travels: bool = True
-    """False when it is admitted only and nothing of it is made at a worker (a Workload without owner)."""
+    gathers: bool = False  # True: a work has several objects (`gathering`), of which none ends it by itself
+    ends_with_workload: bool = False  # True: who deletes its Workload ends it (Kueue: a pod), else it gets another one
+    travels: bool = True  # False: nothing of it is made at a worker (a Workload without owner)
     pod_specs: tuple[PodSpecAt, ...] = ()
     """Where an object has the specs of its pods, one for each pod set."""
     sight: Sight = Sight()
