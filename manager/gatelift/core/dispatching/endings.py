@@ -173,7 +173,7 @@ def finished(case: Case) -> None:
         placing.stop(core, attempt, ends.FINISHED, now)
         return
     close(core, attempt, now)
-    if core.ledger.holds(attempt.uid):
+    if core.ledger.holds(attempt.uid) or core.ledger.is_early(attempt.uid):
         core.ledger.engine.workload_changed(known, now)  # until here it was charged, see `kept_record`
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)

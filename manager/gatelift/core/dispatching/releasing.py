@@ -56,7 +56,13 @@ def look(case: Case) -> None:
     leave = attempt.leave
     if leave is None or attempt.state is not AttemptState.ENDING or not (rec.evicted and rec.reserved):
         return
-    if core.caution.halted or core.ledger.is_early(attempt.uid):
+    if core.caution.halted:
+        return
+    if core.ledger.is_early(attempt.uid):
+        if not rec.released:  # somebody took that off the record, by which the next leader charges
+            by = release.rule_of(core, known, attempt)
+            left = ghosts.text(ghosts.occupied(core, attempt, known))
+            _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left))
         return
     view = placing.open_view(core, attempt.cluster)
     if view is None or view.state is not LinkState.CONNECTED:  # what a silent one said may be over, and no time counts

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admitted_by, epochs, status_writes
+from gatelift.core.records import admitted_by, drains, epochs, status_writes
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, put, without
@@ -49,7 +49,7 @@ def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...],
             message = texts.REPLACED_RECORD + old.message
             new = status_writes.condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
             conditions = put(conditions, new, wall)
-    return without(conditions, epochs.EPOCH_USED)
+    return without(without(conditions, epochs.EPOCH_USED), drains.CONDITION)
 
 
 def pending_checks(workload: Workload, names: Iterable[str], wall: str) -> tuple[AdmissionCheckState, ...]:

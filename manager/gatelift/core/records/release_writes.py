@@ -28,6 +28,7 @@ def eviction_write(workload: Workload, ending: Ending, wall: str) -> bytes:
 
 def _evicted(workload: Workload, said: tuple[str, str], preempted: str, wall: str) -> tuple[Condition, ...]:
     before = without(workload.status.conditions, texts.DEACTIVATION_TARGET)  # what it announced is said here
+    before = without(before, drains.CONDITION)  # of an end before this one, or nobody's: this one has freed nothing yet
     conditions = put(before, status_writes.condition(workload, texts.EVICTED, TRUE, *said), wall)
     if preempted:
         conditions = put(conditions, status_writes.condition(workload, texts.PREEMPTED, TRUE, preempted, said[1]), wall)

@@ -57,4 +57,5 @@ def rule_of(core: Core, known: Workload, attempt: Attempt) -> ReleaseRule:
         admission = attempt.reserve.admission
     if kind is None or admission is None:
         return ReleaseRule.ON_TERMINAL
-    return rule_for(core.settings.release, kind, core.knowledge.cluster_queues.get(admission.cluster_queue))
+    queue = core.knowledge.cluster_queues.get(admission.cluster_queue)
+    return rule_for(core.settings.release, kind, queue) if queue is not None else ReleaseRule.ON_TERMINAL

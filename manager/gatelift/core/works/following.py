@@ -120,7 +120,7 @@ def _catch_up(case: Case) -> None:
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)
         core.cluster_waiters.forget(rec.uid)
-        if rec.evicted and not core.rebuilt:  # as a leader before has left it: nobody has stopped it since
+        if rec.evicted and rec.released and not core.rebuilt:  # as a leader before has left it
             attempt.may_be_released()
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:

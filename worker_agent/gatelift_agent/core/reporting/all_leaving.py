@@ -1,8 +1,9 @@
 """The second moment of an end (KEP-6143): all of a placement is on its way out, by deletions that were accepted.
 
 Between the stop and *stopped*. By then its quota may be free, here and at the manager, so nothing is said while any
-of it is in doubt: a write under way, a pod that vanished, one that another watch may show. It states what was
-accepted, which nobody takes back. Neighbours: `draining` asks each time that it looks; the kind says what leaves.
+of it is in doubt: a write under way, a pod that vanished, one that another watch may show. What is seen to go on
+after all takes it back, as long as nothing was freed by it. Neighbours: `draining` asks each time that it looks; the
+kind says what leaves.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ def look(world: World, placement: Placement, now: float) -> None:
     For one that is being stopped and of which nothing is in doubt.
     """
     stops = placement.ending is not None and placement.ending.kind is EndingKind.STOPPED
-    if not stops or placement.state is not PlacementState.DRAINING or not _all_leave(world, placement):
+    if not stops or placement.state is not PlacementState.DRAINING:
+        return
+    if not _all_leave(world, placement):
+        if _goes_on(world, placement):
+            _take_back(world, placement)
         return
     if placement.leaving_since is None:
         placement.leaving_since = now
@@ -51,6 +56,23 @@ def _all_leave(world: World, placement: Placement) -> bool:
         if tracked.object is not None and not kind.leaving(tracked.object, children, placement.key):
             return False
     return all(map(pods.leaves, _pods(world, placement)))
+
+
+def _goes_on(world: World, placement: Placement) -> bool:
+    """Say whether something of it is seen not to leave: it was let go again, or has a pod that nobody has deleted."""
+    kind, children = world.kind(placement), world.children(placement)
+    objects = (tracked.object for tracked in placement.objects.values() if tracked.object is not None)
+    leave = all(kind.leaving(each, children, placement.key) for each in objects)
+    return not (leave and all(map(pods.leaves, _pods(world, placement))))
+
+
+def _take_back(world: World, placement: Placement) -> None:
+    """Say that not all of it leaves any more: when it does, it is from then on."""
+    placement.leaving_since = None
+    told = placement.counts_reported
+    if told is not None and told.leaving is not None:
+        placement.counts_reported = replace(told, leaving=None)
+        world.say(placement.counts_reported)
 
 
 def _pods(world: World, placement: Placement) -> Iterator[Pod]:
