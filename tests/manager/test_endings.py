@@ -47,14 +47,15 @@ def test_a_deletion_while_the_cluster_is_away_is_done_on_its_return() -> None:
     assert not world.running
 
 
-def test_a_deleted_workload_stops_the_run_and_its_pod_gets_a_new_one() -> None:
+def test_hd_330_a_deleted_workload_stops_the_run_and_then_its_pod_ends() -> None:
     world, agent = a_running_pod()
     first = agent.commits[0]
     world.api.delete(workload_ref(world))
     world.settle()
-    (second,) = [key for one in world.agents.values() for key in one.commits if key != first]
-    assert second.uid != first.uid
-    assert [run[0] for run in world.runs] == [first.uid, second.uid]
+    assert not [key for one in world.agents.values() for key in one.commits if key != first]
+    assert [run[0] for run in world.runs] == [first.uid]
+    assert not world.all("Pod")
+    assert not world.all("Workload")
 
 
 def test_a_pod_deleted_before_quota_leaves_nothing() -> None:

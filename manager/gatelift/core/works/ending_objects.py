@@ -27,5 +27,6 @@ def end(seen: ObjectCase) -> bool:
         api_requests.patch(core, Decided(owner.ref, meta.resource_version), told, Purpose.SAY_END)
         return True
     api_requests.delete(core, owner.ref, meta.uid, Purpose.DELETE_WITH_WORKLOAD)
-    core.event(owner.ref, meta.uid, event_texts.STOPPED, event_texts.WORKLOAD_IS_DELETED)
+    if not case.attempt.cluster:  # what ran was told as it was stopped
+        core.event(owner.ref, meta.uid, event_texts.STOPPED, event_texts.WORKLOAD_IS_DELETED)
     return True
