@@ -21,6 +21,8 @@ def is_due(case: Case) -> bool:
 
 def is_to_come(case: Case) -> bool:
     """Say whether the user's object is to go before its Workload: else nobody would know any more that it is to."""
+    if case.work.gathered is not None:  # of several objects, which end by other rules
+        return False
     known, attempt, owner = case.known, case.attempt, case.work.only_object
     if owner is None or not owner.kind.ends_with_workload or ends.is_deleted(owner.object.metadata):
         return False
