@@ -33,7 +33,7 @@ def test_hd_1_what_is_let_go_by_hand_and_put_back_is_no_violation() -> None:
 
 
 def test_hd_1_what_nobody_puts_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owners, "_hold_back", lambda *_: False)
+    monkeypatch.setattr(owners, "hold_back", lambda *_: False)
     history = History()
     waiting_and_let_go(history)
     with pytest.raises(TruthError, match="a person let it go, and nobody has put it back"):
