@@ -47,15 +47,12 @@ def look(world: World, placement: Placement, now: float) -> None:
 
 
 def _all_leave(world: World, placement: Placement) -> bool:
-    kind, children = world.kind(placement), world.children(placement)
     if orphans.taken_off(world, placement):
         return False
     for tracked in placement.objects.values():
         if tracked.asked or tracked.missing or tracked.unproven or tracked.doubt_until is not None:
             return False
-        if tracked.object is not None and not kind.leaving(tracked.object, children, placement.key):
-            return False
-    return all(map(pods.leaves, _pods(world, placement)))
+    return not _goes_on(world, placement)
 
 
 def _goes_on(world: World, placement: Placement) -> bool:
