@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.e2e.modules import MODULES_OF, left_out
 from support.e2e.spread import SECONDS, deal, group
 
 MARK = "pytest.mark." + "e2e"
@@ -47,3 +48,11 @@ def test_all_scenarios_are_where_they_are_looked_for() -> None:
     assert folders == {"contract", "e2e"}
     script = (tests.parent / "scripts/e2e").read_text()
     assert 'folders="tests/e2e tests/contract"' in script
+
+
+def test_each_module_of_scenarios_says_on_which_provider_it_runs() -> None:
+    """One that no list names would run on all of them, on kubelets too of which its records know nothing."""
+    there = {path.name for path in (Path(__file__).parent / "e2e").glob("test_*.py")}
+    assert {module for modules in MODULES_OF.values() for module in modules} == there
+    assert "test_release.py" in left_out("kind")
+    assert "test_road.py" not in left_out("local")

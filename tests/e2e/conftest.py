@@ -1,4 +1,4 @@
-"""Which modules belong to which provider (`GATELIFT_E2E_PROVIDER`, default local), and the world that they share."""
+"""The world that the end-to-end scenarios of a provider share (`GATELIFT_E2E_PROVIDER`, default local)."""
 
 from __future__ import annotations
 
@@ -14,45 +14,13 @@ from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.kind import require_engine
 from support.e2e import log_tails
 from support.e2e import world as e2e_world
+from support.e2e.modules import left_out
 from support.e2e.tidy import tidy
 from support.e2e.world import REQUIRED, World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
-
-EVERYWHERE = (
-    "test_road.py",
-    "test_admission.py",
-    "test_crashes.py",
-    "test_refusals.py",
-    "test_leadership.py",
-    "test_kueue_crds.py",
-)
-MODULES_OF = {
-    "local": (
-        *EVERYWHERE,
-        "test_local_provider.py",
-        "test_condemned_namespaces.py",
-        "test_demo_kept.py",
-        "test_deploy_rules.py",
-        "test_filled_objects.py",
-        "test_image.py",
-        "test_kinds_on_real_servers.py",
-        "test_manager_marks.py",
-        "test_orphans.py",
-        "test_pod_troubles.py",
-        "test_pods_at_home.py",
-        "test_reclaim.py",
-        "test_recovery.py",
-        "test_validation_rules.py",
-        "test_workload_status_rules.py",
-        "test_worker_defaults.py",
-    ),
-    "embedded": EVERYWHERE,
-    "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py", "test_own_image.py"),
-}
 FAILED = pytest.StashKey[bool]()
-_mine = MODULES_OF.get(PROVIDER, ())
-collect_ignore = sorted({module for modules in MODULES_OF.values() for module in modules} - set(_mine))
+collect_ignore = left_out(PROVIDER)
 
 
 async def missing() -> str:
