@@ -111,9 +111,9 @@ async def measure(count: int, rounds: int) -> dict[str, Any]:
     async with fleet() as made:
         for number in range(rounds):
             floors.append(await floor_round(made, count))
-            print(f"round {number + 1}: floor    {floors[-1].per_second:6.1f}/s   {_shares(floors[-1], count)}")
+            print(f"round {number + 1}: floor    {floors[-1].per_second:6.1f}/s   {shares(floors[-1], count)}")
             ours.append(await gatelift_round(made, count))
-            print(f"round {number + 1}: gatelift {ours[-1].per_second:6.1f}/s   {_shares(ours[-1], count)}")
+            print(f"round {number + 1}: gatelift {ours[-1].per_second:6.1f}/s   {shares(ours[-1], count)}")
     rate = statistics.median(each.per_second for each in ours)
     floor_rate = statistics.median(each.per_second for each in floors)
     machine = {
@@ -147,7 +147,8 @@ def _median_ms(rounds: list[Round], used: Callable[[Round], float], count: int) 
     return round(statistics.median(1000 * used(each) / count for each in rounds), 2)
 
 
-def _shares(one: Round, count: int) -> str:
+def shares(one: Round, count: int) -> str:
+    """Return what one of the workloads of a round cost, by process."""
     usage = one.usage
     parts = {
         "API servers": usage.of("kube-apiserver"),
