@@ -196,16 +196,18 @@ class TemplateBlob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectTemplate:
-    """One object to create: `metadata` is JSON with labels and annotations only; `template` the hash of its spec.
+    """One object to create: `template` is the hash of its spec, `marks` that of `metadata`: its labels and annotations.
 
-    On `local` nothing is created: `template` is the UID of the user's object that was admitted, since another one may
-    have its name by now.
+    `marks` "": they come along. `uid`: of the user's object, "" where only that one can be meant. On `local` nothing is
+    created: `template` is that UID, since another one may have its name by now.
     """
 
     name: str
     pod_set: str
     template: str
     metadata: bytes = b"{}"
+    uid: str = ""
+    marks: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +335,7 @@ class GatesLifted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectReport:
-    """Status of one worker object that mirrors a user's object; `status` is raw JSON. Newer replaces older."""
+    """Status (raw JSON) of one worker object of a user's object (`owner_uid`, if it says). Newer replaces older."""
 
     key: PlacementKey
     kind: str
@@ -342,6 +344,7 @@ class ObjectReport:
     status: bytes
     deleting: bool = False
     gone: bool = False
+    owner_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

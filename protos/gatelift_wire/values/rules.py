@@ -263,6 +263,7 @@ _NAME_MAYBE = _segment(limits.NAME_MAX)
 _NAMESPACE_MAYBE = _segment(limits.LABEL_MAX)
 _UID = _printed(limits.UID_MAX, least=1)
 _UID_MAYBE = _text(limits.UID_MAX)
+_TEMPLATE_UIDS = dict.fromkeys(("template", "uid", "marks"), _UID_MAYBE)
 _INSTANCE_MAYBE = _printed(limits.UID_MAX)
 _KIND = _printed(limits.WORD_MAX, least=1)
 _TICKET_MAYBE = _printed(limits.WORD_MAX)
@@ -381,7 +382,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "hold_seconds": _SECONDS,
     },
     messages.TemplateBlob: {"hash": _text(limits.UID_MAX, least=64), "content": _JSON},
-    messages.ObjectTemplate: {"name": _NAME, "pod_set": _NAME_MAYBE, "template": _UID_MAYBE, "metadata": _JSON},
+    messages.ObjectTemplate: {"name": _NAME, "pod_set": _NAME_MAYBE, "metadata": _JSON, **_TEMPLATE_UIDS},
     messages.Commit: {
         "key": _key,
         "kind": _WORD,
@@ -416,10 +417,9 @@ RULES: dict[type, dict[str, Rule]] = {
         "key": _key,
         "kind": _WORD,
         "name": _NAME,
-        "uid": _UID_MAYBE,
+        **dict.fromkeys(("uid", "owner_uid"), _UID_MAYBE),
         "status": _STATUS,
-        "deleting": _flag,
-        "gone": _flag,
+        **dict.fromkeys(("deleting", "gone"), _flag),
     },
     messages.PodSetCounts: {
         "name": _NAME,

@@ -144,6 +144,8 @@ def _metadata(world: World, placement: Placement, tracked: Tracked, granted: dic
     annotations[ownership.ANNOTATION_POD_SET] = tracked.pod_set
     annotations[ownership.ANNOTATION_PLACED_AS] = ownership.placed_as_text(world.standing.origin, placement.key)
     annotations[allowances.ANNOTATION_GRANTED] = allowances.note(granted)
+    if tracked.user_uid:
+        annotations[ownership.ANNOTATION_USER_UID] = tracked.user_uid
     if placement.objects_wanted > 1:
         annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
     return msgspec.json.encode({"labels": marks.labels or {}, "annotations": annotations})

@@ -259,6 +259,7 @@ def _tracked(kind: Kind[Any], held: Held) -> Tracked:
         ref=held.ref,
         pod_set=ownership.pod_set(held.object.metadata),
         uid=held.object.metadata.uid,
+        user_uid=ownership.user_uid(held.object.metadata),
         object=held.object,
         raw=held.raw,
         lift_asked=kind.lifted(held.object),

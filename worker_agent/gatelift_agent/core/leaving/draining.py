@@ -204,6 +204,9 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         {"op": "test", "path": f"/metadata/labels/{name.replace('/', '~1')}", "value": labels[name]}
         for name in (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
     ]
+    if tracked.user_uid:  # else another one of the user's under that name would be found for ever, and never taken
+        path = f"/metadata/annotations/{ownership.ANNOTATION_USER_UID.replace('/', '~1')}"
+        tests.append({"op": "test", "path": path, "value": tracked.user_uid})
     found = {"op": "add", "path": f"/metadata/labels/{LABEL_FOUND.replace('/', '~1')}", "value": "true"}
     wanted = WantedPatch(purpose=WritePurpose.PROBE, body=msgspec.json.encode([*tests, found]))
     asking.patch(world, placement, tracked, wanted, now)

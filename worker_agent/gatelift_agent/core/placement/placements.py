@@ -196,6 +196,8 @@ class Tracked:
     pod_set: str = ""
     template: str = ""
     metadata: bytes = b"{}"
+    user_uid: str = ""
+    """UID of the user's object that it stands for, "" where nobody said."""
     uid: str = ""
     object: KubeObject | None = None
     raw: bytes = b""

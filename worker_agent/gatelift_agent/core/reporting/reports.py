@@ -135,6 +135,7 @@ def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
         status=raw_status(tracked.raw) if tracked.raw else b"{}",
         deleting=obj is not None and obj.metadata.deletion_timestamp is not None,
         gone=obj is None,
+        owner_uid=tracked.user_uid,
     )
 
 

@@ -82,7 +82,10 @@ def _is_mine(world: World, placement: Placement, tracked: Tracked, obj: KubeObje
         return tracked.uid == meta.uid
     if any(each.objects[meta.name].uid == meta.uid for each in world.placements_at(tracked.ref)):
         return False
-    return world.local or ownership.owner(world.kinds, obj, placement.key, world.standing.origin) is Ownership.OURS
+    if world.local:
+        return True
+    ours = ownership.owner(world.kinds, obj, placement.key, world.standing.origin) is Ownership.OURS
+    return ours and ownership.stands_for(meta, tracked.user_uid)
 
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:

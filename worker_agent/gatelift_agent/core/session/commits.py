@@ -100,13 +100,9 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
     refused = _why_no_additions(commit)
     if refused is not None or world.local:
         return refused
-    for one in commit.objects:
-        refused = _why_no_object(one)
-        if refused is not None:
-            return refused
-        refused = policy.marks_refusal(one.metadata, world.settings.policy)
-        if refused is not None:
-            return refused
+    refused = _why_no_metadata(world, commit)
+    if refused is not None:
+        return refused
     kind = world.kinds.named(commit.kind)
     if kind is None:
         return Refusal.KIND_NOT_SERVED, f"nothing is known of {commit.kind}"
@@ -124,6 +120,38 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
     return policy.additions_refusal(commit.pod_sets, world.settings.policy)
 
 
+def _why_no_metadata(world: World, commit: Commit, *, again: bool = False) -> tuple[Refusal, str] | None:
+    """Look at what each object is called and carries; what many have in common, once.
+
+    `again`: what it may carry here was judged when it was taken, and is again before a create.
+    """
+    looked_at: set[str] = set()
+    for one in commit.objects:
+        if not _NAME.fullmatch(one.name):
+            return _no_name(one)
+        if one.marks in looked_at:
+            continue
+        looked_at |= {one.marks} if one.marks else set()
+        metadata = _metadata(world, one)
+        if metadata is None:
+            return Refusal.TEMPLATE_MISSING, f"labels {one.marks[:12]} of {one.name} were not sent; send them again"
+        refused = _why_no_marks(one.name, metadata)
+        if refused is None and not again:
+            refused = policy.marks_refusal(metadata, world.settings.policy)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _metadata(world: World, one: ObjectTemplate) -> bytes | None:
+    """Return the labels and annotations of an object: as they came with it, or as others have them, too."""
+    return world.templates.get(one.marks) if one.marks else one.metadata
+
+
+def _no_name(one: ObjectTemplate) -> tuple[Refusal, str]:
+    return Refusal.INVALID, f"objects: name {one.name[:NAME_SHOWN_MAX]!r} is no DNS subdomain; rename the object"
+
+
 def _why_no_additions(commit: Commit) -> tuple[Refusal, str] | None:
     for pod_set in commit.pod_sets:
         try:
@@ -133,13 +161,11 @@ def _why_no_additions(commit: Commit) -> tuple[Refusal, str] | None:
     return None
 
 
-def _why_no_object(one: ObjectTemplate) -> tuple[Refusal, str] | None:
-    if not _NAME.fullmatch(one.name):
-        return Refusal.INVALID, f"objects: name {one.name[:NAME_SHOWN_MAX]!r} is no DNS subdomain; rename the object"
+def _why_no_marks(name: str, metadata: bytes) -> tuple[Refusal, str] | None:
     try:
-        shapes.marks(one.metadata)
+        shapes.marks(metadata)
     except shapes.ShapeError as error:
-        return Refusal.INVALID, f"{one.name}: {error}"
+        return Refusal.INVALID, f"{name}: {error}"
     return None
 
 
@@ -157,7 +183,8 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     resource = world.kind(placement).resource
     for one in commit.objects:
         ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))
-        tracked = Tracked(ref=ref, pod_set=one.pod_set, template=one.template, metadata=one.metadata)
+        tracked = Tracked(ref=ref, pod_set=one.pod_set, template=one.template, user_uid=one.uid)
+        tracked.metadata = _metadata(world, one) or b"{}"  # it was found when the commit was looked at
         if world.local:
             tracked.uid = one.template  # another object may have its name by now, and is not admitted
         world.track(placement, tracked)
@@ -176,7 +203,7 @@ def _commit_again(world: World, placement: Placement, commit: Commit, now: float
             if not late_lifts.defeat_first(world, commit, no, now):
                 world.say(no)
             return
-        refused = next(filter(None, map(_why_no_object, commit.objects)), None) or _why_no_additions(commit)
+        refused = _why_no_metadata(world, commit, again=True) or _why_no_additions(commit)
         if refused is not None:
             if placement.state in STARTING:
                 giving_up.refuse(world, placement, refused[0], cut(refused[1]))
@@ -188,10 +215,10 @@ def _commit_again(world: World, placement: Placement, commit: Commit, now: float
                 tracked = placement.objects.get(one.name)
                 if tracked is None and len(placement.objects) < placement.objects_wanted:
                     ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))
-                    tracked = Tracked(ref=ref, pod_set=one.pod_set)
+                    tracked = Tracked(ref=ref, pod_set=one.pod_set, user_uid=one.uid)
                     world.track(placement, tracked)
-                if tracked is not None:
-                    tracked.template, tracked.metadata = one.template, one.metadata
+                if tracked is not None and tracked.user_uid in {"", one.uid}:
+                    tracked.template, tracked.metadata = one.template, _metadata(world, one) or tracked.metadata
         confirm(world, commit.key)
     elif placement.state is PlacementState.REPORTED:
         stops.say_final(world, placement)

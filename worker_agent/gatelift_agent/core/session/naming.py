@@ -72,11 +72,19 @@ def _named(
     held = world.objects.get(ref)
     if held is None or not _is_meant(world, placement, held, one):
         return None
-    return Tracked(ref=ref, pod_set=one.pod_set, uid=held.object.metadata.uid, object=held.object, raw=held.raw)
+    return Tracked(
+        ref=ref,
+        pod_set=one.pod_set,
+        uid=held.object.metadata.uid,
+        user_uid=one.uid,
+        object=held.object,
+        raw=held.raw,
+    )
 
 
 def _is_meant(world: World, placement: Placement, held: Held, one: ObjectTemplate) -> bool:
     meta = held.object.metadata
     if world.local:
         return meta.uid == one.template
-    return ownership.owner(world.kinds, held.object, placement.key, world.standing.origin) is Ownership.OURS
+    ours = ownership.owner(world.kinds, held.object, placement.key, world.standing.origin) is Ownership.OURS
+    return ours and ownership.stands_for(meta, one.uid)

@@ -32,6 +32,9 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 """How many objects the placement has: without it a restart could take a part for the whole."""
 
 
+ANNOTATION_USER_UID = "gatelift.dev/user-uid"
+"""UID of the user's object that a worker's object stands for: another one may have its name by now."""
+
 ANNOTATION_PLACED_AS = "gatelift.dev/placed-as"
 """Whose an object at a worker is, said once more: origin, workload UID and epoch with `/` between them.
 
@@ -171,6 +174,17 @@ def owner(kinds: Registry, obj: KubeObject, key: PlacementKey, origin: str) -> O
     if found is None or found[0] != origin:
         return Ownership.FOREIGN
     return Ownership.OURS if found[1] == key else Ownership.LEFTOVER
+
+
+def stands_for(meta: ObjectMeta, user_uid: str) -> bool:
+    """Say whether an object may stand for the user's object of this UID ("": any); one that says nothing does not."""
+    return not user_uid or meta.annotations.get(ANNOTATION_USER_UID, "") == user_uid
+
+
+def user_uid(meta: ObjectMeta) -> str:
+    """Return the UID of the user's object that it stands for, "" where it says none."""
+    said = meta.annotations.get(ANNOTATION_USER_UID, "")
+    return said if len(said) <= limits.UID_MAX else ""
 
 
 def stands_alone(meta: ObjectMeta) -> bool:
