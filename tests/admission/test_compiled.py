@@ -60,6 +60,7 @@ def test_the_engine_is_the_one_that_was_asked_for() -> None:
 @pytest.mark.timeout(int(SECONDS * 2))
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_is_compiled_decides_and_shows_what_its_sources_do(part: int) -> None:
+    """RM-9."""
     count = -(-RUNS // PARTS)
     compiled, interpreted = both(FIRST + part * count, count)
     assert len(interpreted) == count

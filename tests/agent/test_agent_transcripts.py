@@ -1,4 +1,4 @@
-"""Each transcript of a placement's way is what the agent's machine does."""
+"""Each transcript of a placement's way is what the agent's machine does (RM-3)."""
 
 from __future__ import annotations
 
