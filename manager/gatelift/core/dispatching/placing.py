@@ -40,10 +40,10 @@ from gatelift_wire.values.messages import (
     Forget,
     Message,
     ObjectTemplate,
-    SetUserGates,
     Stop,
     TemplateBlob,
 )
+from gatelift_wire.values.single import SetUserGates
 
 
 def open_view(core: Core, cluster: str) -> ClusterView | None:

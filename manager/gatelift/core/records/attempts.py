@@ -16,7 +16,8 @@ from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, ObjectReport
+from gatelift_wire.values.told import FailedContainer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,9 @@ from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.told import FailedContainer
 
 
 class PlacementState(enum.Enum):

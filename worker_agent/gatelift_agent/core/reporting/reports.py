@@ -39,10 +39,10 @@ from gatelift_wire.values.messages import (
     Message,
     ObjectReport,
     PodSetCounts,
-    PodTrouble,
     Refused,
     Stopped,
 )
+from gatelift_wire.values.told import PodTrouble
 
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""

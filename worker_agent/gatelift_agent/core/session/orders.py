@@ -15,15 +15,14 @@ from gatelift_wire.values.messages import (
     Commit,
     Confirm,
     Cordon,
-    DeleteObject,
     Forget,
     Message,
     Offer,
-    SetUserGates,
     Stop,
     TemplateBlob,
     Withdraw,
 )
+from gatelift_wire.values.single import DeleteObject, SetUserGates
 
 
 def obey(world: World, message: Message, now: float) -> None:
