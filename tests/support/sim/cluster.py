@@ -183,7 +183,7 @@ class SimCluster:
     def change(
         self, resource: Resource, name: str, patch: Doc, subresource: str = "", namespace: str = TEAM
     ) -> Stored | None:
-        """StoreChange an object as somebody else would; None where it is gone or refused."""
+        """Change an object as somebody else would; None where it is gone or refused."""
         kind, where = self.store.kinds.of(resource), namespace if resource.namespaced else ""
         media = "application/merge-patch+json"
         body = msgspec.json.encode(patch)
