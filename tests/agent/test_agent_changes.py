@@ -173,11 +173,11 @@ def test_mc_9_a_late_or_doubled_change_changes_nothing() -> None:
     first = stage.say(join=["d"], leave=["b"])
     stage.finish("b", "Failed")
     stage.say(leave=["d"])
-    seen = stage.there(), stage.let_go()
+    seen = stage.there(), stage.let_go(), len(stage.written(Delete, POD))
     for said in (first, m.Change(key=KEY, number=1, leave=(Leaver(name="a", uid="home-a"),))):
         stage.send(said)
         stage.pass_seconds(60.0)
-        assert (stage.there(), stage.let_go()) == seen
+        assert (stage.there(), stage.let_go(), len(stage.written(Delete, POD))) == seen
 
 
 def test_mc_9_who_has_left_is_not_made_again_under_any_number() -> None:
@@ -248,6 +248,7 @@ def test_a_commit_said_again_forgets_nothing_that_runs() -> None:
     stage.new_session()
     stage.again("a", count=3)
     assert stage.may_run() == ["a", "b", "c"]
+    assert stage.written(Delete, POD) == []
     stage.say(join=["d"])
     assert stage.may_run() == ["a", "b", "c"]
     stage.send(m.Stop(key=KEY, reason="Evicted"))

@@ -65,7 +65,7 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
 
 
 def tell(case: Case, view: ClusterView) -> None:
-    """Say who joins and who leaves since that was said last."""
+    """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
     gathered, told = work.gathered, attempt.told
     if gathered is None or attempt.state not in _CHANGING or view.version < VERSION_OF_CHANGE:

@@ -1,4 +1,4 @@
-"""The room rule: of each pod set, what was let go and has not stopped is never more than was granted. Pure.
+"""The room rule (MC-9): of each pod set, what was let go and has not stopped is never more than was granted. Pure.
 
 Asked before each object of a placement whose objects come and go is let go. A slot is taken by what runs, by a lift of
 which nobody knows what came of it, by what vanished while its node may run it, and by what succeeded: that is given

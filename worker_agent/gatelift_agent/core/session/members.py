@@ -34,7 +34,7 @@ def number_anew(world: World) -> None:
 
 
 def change(world: World, order: Change) -> None:
-    """Take who joins and who leaves; a number that is not above the last one is late, and changes nothing."""
+    """Take who joins and who leaves; a number that is not above the last one is late, and changes nothing (MC-9)."""
     late = world.late.commits.get(order.key)
     placement = world.placements.get(order.key)
     if placement is None and late is not None:
