@@ -10,7 +10,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.offer_round import OfferRound
-from gatelift.core.records.told import Told
+from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
@@ -125,7 +125,7 @@ class Attempt:
     absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
     gates_session: int = 0
-    told: Told = field(default_factory=Told)  # of its objects, where they come and go
+    told: ToldMembers = field(default_factory=ToldMembers)  # of its objects, where they come and go
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda

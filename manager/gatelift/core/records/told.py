@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Told:
+class ToldMembers:
     """By UID. Only this class writes what it holds.
 
     `session`: in which all was said since. `number`: of the last Change. `members`: name of each that may be there.

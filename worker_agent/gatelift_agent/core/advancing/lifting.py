@@ -50,7 +50,7 @@ def lift(world: World, placement: Placement, now: float) -> None:
         for tracked in ready:
             _go_on(world, placement, tracked, now, admitted=admitted)
     else:
-        _within_room(world, placement, ready, room.free(world, placement, now), now, admitted=admitted)
+        _within_room(world, placement, ready, now, admitted=admitted)
 
 
 def lift_joined(world: World, placement: Placement, joined: list[Tracked], now: float) -> None:
@@ -63,13 +63,13 @@ def lift_joined(world: World, placement: Placement, joined: list[Tracked], now: 
         and not world.runs_as_placed(kind, tracked.object)
     ]
     if ready and not starting.why_not(world, placement, now):
-        _within_room(world, placement, ready, room.for_joining(world, placement, now), now, admitted=True)
+        _within_room(world, placement, ready, now, admitted=True)
 
 
-def _within_room(
-    world: World, placement: Placement, ready: list[Tracked], free: dict[str, int], now: float, *, admitted: bool
-) -> None:
+def _within_room(world: World, placement: Placement, ready: list[Tracked], now: float, *, admitted: bool) -> None:
     """Go on with objects one by one while there are slots: one whose lift was asked for has its own."""
+    joined = placement.state is PlacementState.RUNNING
+    free = (room.for_joining if joined else room.free)(world, placement, now)
     for tracked in ready:
         if placement.state not in HELD_BACK and placement.state is not PlacementState.RUNNING:
             return
