@@ -1,7 +1,7 @@
 """All pods of one group as the core asks for them: each change of one pod is counted, nothing walks all. Pure.
 
 Neighbours: `reading` makes a member of a pod, `members` counts it, `composition`, `slots` and `document` say what
-follows, `whereabouts` keeps what is known of each pod's run at a worker.
+follows, `elsewhere` keeps what is known of each pod's run at a worker.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import msgspec
 from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
+from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
 from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
-from gatelift_kinds.pod_group.whereabouts import Whereabouts
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
@@ -64,7 +64,7 @@ class GatheredPods:
         self._unnamed: set[str] = set()
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
-        self._where = Whereabouts()
+        self._where = RunsElsewhere()
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from gatelift_kinds.pod_group.member import Elsewhere
 
 
-class Whereabouts:
+class RunsElsewhere:
     """By UID. Each method returns of which pods something else is known than before."""
 
     __slots__ = ("_by_uid", "_placement")
