@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_wire.values.messages import Commit, Stop
-from support.manager.builders import a_cluster_queue, a_setting
+from support.manager.builders import a_cluster_queue
 from support.manager.group_world import K, a_member, a_world_with_groups, join, pod_ref, pod_sets_of, warnings
-from support.manager.world import World, a_world
+from support.manager.world import World
 
 GATED = [{"name": f"{K}admission"}]
 
@@ -82,15 +81,6 @@ def test_a_member_that_goes_while_the_group_waits_keeps_it_from_quota_until_ther
     join(world, a_member("d", at=9), seconds=10.0)
     assert world.find("Workload")["metadata"]["uid"] == before
     assert [{one.name for one in each.objects} for each in commits(world)][-1] == {"a", "b", "d"}
-
-
-def test_a_group_in_a_queue_whose_work_goes_to_workers_waits_and_says_why() -> None:
-    world = a_world(a_setting(), kinds=WITH_GROUPS)
-    join(world, *(a_member(name, at=at) for at, name in enumerate("abc")), seconds=5.0)
-    said = world.condition(world.find("Workload"), "QuotaReserved")
-    assert (said["status"], said["reason"]) == ("False", "Misconfigured")
-    assert "in this cluster alone" in said["message"]
-    assert commits(world) == []
 
 
 def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -> None:

@@ -1,18 +1,19 @@
 """All pods of one group as the core asks for them: each change of one pod is counted, nothing walks all. Pure.
 
 Neighbours: `reading` makes a member of a pod, `members` counts it, `composition`, `slots` and `document` say what
-follows. What a worker says of a pod is no part of it yet: as far as is known here, what is at its gate runs nowhere.
+follows, `elsewhere` keeps what is known of each pod's run at a worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import msgspec
 
 from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
+from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
 from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
@@ -20,15 +21,15 @@ from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
-from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
+from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import ObjectMeta
 
+LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
-HOME_ONLY = "pods of a group are started in this cluster alone: use a queue without a MultiKueue check"
 NOT_DECLARED = f"sets of pods that come later ({markers.POD_GROUP_SETS}) are not served: make all pods of the group"
 NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
@@ -42,7 +43,18 @@ class GatheredPods:
     that was looked at last, and why it is not the group's.
     """
 
-    __slots__ = ("_group", "_is_ours", "_judged", "_namespace", "_pods", "_specs", "_unnamed", "_unserved", "members")
+    __slots__ = (
+        "_group",
+        "_is_ours",
+        "_judged",
+        "_namespace",
+        "_pods",
+        "_specs",
+        "_unnamed",
+        "_unserved",
+        "_where",
+        "members",
+    )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
@@ -52,6 +64,7 @@ class GatheredPods:
         self._unnamed: set[str] = set()
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
+        self._where = RunsElsewhere()
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -67,7 +80,7 @@ class GatheredPods:
         gated = member.facts_of(obj).gated
         unserved = _not_served(said, meta)
         fit = roles.RoleFit(role_of(spec, said.role_hash)) if unserved else roles.fit(said, spec, lifted=not gated)
-        self.members.put(member_of(obj, fit, shape_of(spec) if gated else ""))
+        self.members.put(member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid)))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -82,6 +95,7 @@ class GatheredPods:
         self._pods.pop(uid, None)
         self._unserved.pop(uid, None)
         self._unnamed.discard(uid)
+        self._where.forget(uid)
 
     @property
     def speaker(self) -> Called | None:
@@ -176,8 +190,80 @@ class GatheredPods:
 
     @property
     def home_only(self) -> str:
-        """Return that groups are placed at home alone."""
-        return HOME_ONLY
+        """Return why a pod that was let go here keeps all of them at home; "" where none was."""
+        return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
+
+    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+        """Take that pods which the Workload names may run at a worker."""
+        named = [each.uid for each in workload.metadata.owner_references]
+        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+
+    def is_home(self) -> None:
+        """Take that no pod runs elsewhere."""
+        self._count_anew(self._where.ended())
+
+    def runs_elsewhere(self, uid: str) -> None:
+        """Take that a worker was told of a pod."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
+
+    def stopped_elsewhere(self, uid: str) -> None:
+        """Take that a worker says that a pod has stopped."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
+
+    def is_told_of(self, uid: str) -> bool:
+        """Say whether a worker may have been told of a pod."""
+        found = self.members.get(uid)
+        return found is None or found.state is not member.MemberState.WAITING
+
+    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that may run at a worker, role by role."""
+        return tuple(
+            PlacedPart(called, name)
+            for name in sorted(granted)
+            if (role := self.members.roles.get(name)) is not None
+            for called in self._called(rank[-1] for rank in role.active.first(len(role.active)))
+        )
+
+    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that wait and a slot is free for, of those that the Workload names."""
+        if not any(role.counts[member.MemberState.WAITING] for role in self.members.roles.values()):
+            return ()
+        named = {each.uid for each in workload.metadata.owner_references}
+        return tuple(
+            PlacedPart(called, name)
+            for name, count in sorted(granted.items())
+            if (role := self.members.roles.get(name)) is not None
+            for called in self._called(slots.to_fill(role, slots.places(role, count)))
+            if called.uid in named
+        )
+
+    def travels_as(self, uid: str) -> Part | None:
+        """Return a pod's template, under its name and role."""
+        found = self._pods.get(uid)
+        mine = self.members.get(uid)
+        if found is None or mine is None:
+            return None
+        template = template_of(found[1])
+        return Part(name=found[0].metadata.name, pod_set=mine.role, metadata=template.metadata, spec=template.spec)
+
+    def replaced(self, workload: Workload) -> tuple[Called, ...]:
+        """Return the failed pods whose slot another one has, once each that is present is named."""
+        if self.owners_patch(workload) is not None:
+            return ()
+        found: list[str] = []
+        for each in workload.spec.pod_sets:
+            role = self.members.roles.get(each.name)
+            if role is not None and len(role.failed):
+                found += slots.replaced(role, slots.places(role, each.count))
+        mine = [self.members.get(uid) for uid in found]
+        return self._called([one.uid for one in mine if one is not None and one.finalizer][:AT_ONCE])
+
+    def _count_anew(self, uids: Iterable[str]) -> None:
+        """Count pods of whose run at a worker something else is known now."""
+        for uid in uids:
+            found = self._pods.get(uid)
+            if found is not None:
+                self.put(*found)
 
     def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
@@ -218,7 +304,7 @@ class GatheredPods:
         found = self._pods.get(uid)
         if found is None or self.is_abandoned:
             return True
-        where = member.standing(member.facts_of(found[0]))
+        where = member.standing(member.facts_of(found[0], self._where.of(uid)))
         at_last = where.finalizer is member.FinalizerGoes.WHEN_STOPPED and not where.running
         return at_last or where.finalizer is member.FinalizerGoes.AT_ONCE
 

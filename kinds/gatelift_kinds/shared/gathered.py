@@ -6,11 +6,11 @@ goes through all of them. Neighbour: `gatelift_kinds.kind`, which says whether a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from gatelift_kinds.shared.values import ObjectEnd, Priority, PriorityNames
+from gatelift_kinds.shared.values import ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kube.objects.kueue import Workload
 
 OVER_AT_HOME = "OverAtHome"
@@ -108,6 +108,45 @@ class Gathered(Protocol):
     @property
     def home_only(self) -> str:
         """Why they must not be placed elsewhere, with the way out; "" when they may."""
+        ...
+
+    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+        """Take that a placement at a worker is live: each held back that its Workload names may run there.
+
+        Nobody else can, since who is told of is named first. Said again, it changes nothing.
+        """
+        ...
+
+    def is_home(self) -> None:
+        """Take that nothing of them runs elsewhere."""
+        ...
+
+    def runs_elsewhere(self, uid: str) -> None:
+        """Take that a worker was told of an object."""
+        ...
+
+    def stopped_elsewhere(self, uid: str) -> None:
+        """Take that a worker says of an object that it has stopped there."""
+        ...
+
+    def is_told_of(self, uid: str) -> bool:
+        """Say whether a worker may have been told of an object; of one that waits at home it was not."""
+        ...
+
+    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the objects that may run at a worker, also more than were granted: one may wait there for a slot."""
+        ...
+
+    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the objects that may take a slot which is free, and that the Workload names already."""
+        ...
+
+    def travels_as(self, uid: str) -> Part | None:
+        """Return an object as it is made elsewhere; None where it is not known."""
+        ...
+
+    def replaced(self, workload: Workload) -> tuple[Called, ...]:
+        """Return the objects that failed, bear our finalizer and have another one in their place, which is named."""
         ...
 
     def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:

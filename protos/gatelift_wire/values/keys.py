@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 from gatelift_wire.values import limits
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 PROTOCOL_VERSION_MIN = 1
 """Both sides keep serving one older version; there is none before 1."""
+
+VERSION_OF_CHANGE = 2
+"""From this version on an agent knows of `Change`: an older one would end the session for it."""
 
 LABEL_ORIGIN = "gatelift.dev/origin"
 LABEL_WORKLOAD_UID = "gatelift.dev/workload-uid"

@@ -10,13 +10,15 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, ObjectReport
+from gatelift_wire.values.told import FailedContainer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,10 @@ class Attempt:
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
     session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `listed_session`: the last one in
-    which its inventory had it. `wants_objects`: the agent had not
-    made all objects when it listed the placement, so it needs the Commit with their templates once more. `waiting`
-    (reason, message): no cluster can take it, the reservation is on its way back. `epoch_spent`: an agent knows this
-    epoch as used (R5), so it must be raised. `reserved_for`: the pod sets that quota was reserved for, None where the
-    reservation was read from the record. `why_not`: cluster to reason. Times are monotonic seconds.
+    which its inventory had it. `wants_objects`: the agent had not made all objects when it listed the placement, so it
+    needs the Commit with their templates once more. `waiting` (reason, message): no cluster can take it, its
+    reservation is on its way back. `epoch_spent`: an agent knows this epoch as used (R5), so it must be raised.
+    `reserved_for`: the pod sets that quota was reserved for, None where it was read from the record. Times: monotonic.
     """
 
     uid: str
@@ -124,6 +125,7 @@ class Attempt:
     absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
     gates_session: int = 0
+    told: ToldMembers = field(default_factory=ToldMembers)  # of its objects, where they come and go
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda

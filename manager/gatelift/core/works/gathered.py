@@ -11,6 +11,8 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import membership
+from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import ref_of
@@ -18,7 +20,9 @@ from gatelift.core.records.work import ABANDONED, Owner, Work
 from gatelift.core.rules import priorities
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.case import ObjectCase
 from gatelift.core.state.core import Core
+from gatelift.core.told import mirror
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import choosing, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
@@ -42,6 +46,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     uid = workload.metadata.uid if workload is not None else ""
     attempt = core.attempts.get(uid)
+    if workload is not None and not _is_settled(core, work, workload, attempt):
+        return
     if workload is not None and _is_over(workload, attempt):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
@@ -53,6 +59,34 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.let_out_of_sight(core, owner, now)
     elif attempt is None or attempt.state in NO_WINNER:
         owners.hold_back(core, owner, uid, now)
+    elif workload is not None and membership.is_elsewhere(work, attempt):
+        _show(ObjectCase(core, owner, work, workload, attempt, now), workload)
+
+
+def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:
+    """Say whether it is known where the objects may run; else the pass over their Workload finds out first.
+
+    Who may run at a worker would count as one at its gate, of which nothing is left once it is deleted.
+    """
+    if attempt is None and workload.status.cluster_name and not is_true(workload.status.conditions, texts.FINISHED):
+        core.mark_workload(ref_of(workload).key)
+        return False
+    if attempt is not None:
+        membership.settle(work, attempt, workload)
+    return True
+
+
+def _show(seen: ObjectCase, workload: Workload) -> None:
+    """Show what its worker says of one object; once its end is shown it counts as that."""
+    core, owner, attempt, case = seen.core, seen.owner, seen.attempt, seen.of_workload()
+    if attempt is None or case is None:
+        return
+    report = attempt.reports.get(owner.object.metadata.name)
+    if report is not None and report.owner_uid == owner.object.metadata.uid:
+        mirror.show(case, owner)
+        if membership.shown(attempt, seen.work, owner):
+            core.agenda.mark(seen.work.look)
+            core.mark_workload(ref_of(workload).key)
 
 
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
@@ -118,6 +152,14 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
     _name_owners(core, work, gathered, workload, now)
+    if attempt.state is AttemptState.PENDING:
+        return
+    for called in gathered.replaced(workload):  # by who is named by now
+        owner = _owner(core, work, called)
+        if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):
+            owners.release(core, owner)
+    if attempt.live and gathered.to_join(workload, record.granted(workload)):
+        core.mark_workload(ref_of(workload).key)
 
 
 def _lacks(core: Core, work: Work, gathered: Gathered, now: float) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.conclusions import held, higher_terms, raising, reports
-from gatelift.core.dispatching import endings, placing, verdicts
+from gatelift.core.dispatching import endings, membership, placing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.rules import (
     deactivation,
@@ -40,6 +40,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if higher_terms.hold(core, rec, now):  # R3
         return
     case = following.case_of(core, known, now)
+    membership.settle(case.work, case.attempt, known)
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)

@@ -22,7 +22,7 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.reporting import troubles
-from gatelift_agent.core.seeing import orphans
+from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import pod_trouble
@@ -39,13 +39,17 @@ from gatelift_wire.values.messages import (
     Message,
     ObjectReport,
     PodSetCounts,
-    PodTrouble,
     Refused,
     Stopped,
 )
+from gatelift_wire.values.told import PodTrouble
 
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
+
+
+GONE = Seen(("gone",), ())
+"""What is seen of an object that is not there any more, and of which nothing may run."""
 
 
 def observe(world: World, placement: Placement, now: float) -> None:
@@ -59,9 +63,12 @@ def observe(world: World, placement: Placement, now: float) -> None:
     changed: list[tuple[Tracked, Seen]] = []
     urgent = False
     for tracked in placement.objects.values():
-        if tracked.object is None or not kind.lifted(tracked.object):
+        if kind.gathers and tracked.is_gone and not world.local and not _may_run(world, placement, tracked, now):
+            sight = GONE
+        elif tracked.object is None or not kind.lifted(tracked.object):
             continue
-        sight = seen_of(kind, tracked.object, tracked.raw)
+        else:
+            sight = seen_of(kind, tracked.object, tracked.raw)
         if sight != tracked.reported:
             changed.append((tracked, sight))
             known = tracked.reported
@@ -83,6 +90,10 @@ def observe(world: World, placement: Placement, now: float) -> None:
     if counts is not None and counts != told:
         placement.counts_reported = counts
         world.say(counts)
+
+
+def _may_run(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    return doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
 
 
 def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
