@@ -16,6 +16,7 @@ from support.manager.group_world import (
     K,
     a_member,
     a_world_with_groups,
+    contained,
     join,
     owners_of,
     pod_ref,
@@ -23,11 +24,6 @@ from support.manager.group_world import (
     warnings,
 )
 from support.manager.world import World
-
-
-def contained(world: World) -> list[str]:
-    """Return what a pass or an answer that raised left in the log."""
-    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 @pytest.mark.parametrize(

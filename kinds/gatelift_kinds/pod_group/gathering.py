@@ -13,7 +13,7 @@ import msgspec
 from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
-from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
+from gatelift_kinds.pod_group.ends import EVICTED, WAITING, absent, all_ready, end, is_abandoned, waiting_condition
 from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
@@ -22,9 +22,10 @@ from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.objects.meta import Condition, ObjectMeta
 
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
@@ -147,15 +148,20 @@ class GatheredPods:
 
     def matches(self, workload: Workload) -> bool:
         """Return whether a Workload has the pods' queue, limit and class, and their roles with counts and needs."""
-        plan, spec = self._plan(), workload.spec
-        if isinstance(plan, NotYet) or composition.differs(workload, plan):
+        spec = workload.spec
+        if not self.asks_for(workload):
             return False
         if (spec.queue_name, spec.maximum_execution_time_seconds) != (self.queue_name, self._limit):
             return False
         named = self.members.tally(Agreement.CLASS).agreed
-        if named and (spec.priority_class_ref is None or spec.priority_class_ref.name != named):
+        return not named or (spec.priority_class_ref is not None and spec.priority_class_ref.name == named)
+
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether a Workload has the pods' roles with counts and needs."""
+        plan = self._plan()
+        if isinstance(plan, NotYet) or composition.differs(workload, plan):
             return False
-        return all(map(self._needs_alike, plan.pod_sets, spec.pod_sets))
+        return all(map(self._needs_alike, plan.pod_sets, workload.spec.pod_sets))
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
@@ -168,6 +174,15 @@ class GatheredPods:
         if not self._fast:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
+
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return WaitingForReplacementPods to put, see `ends`; None where it is to stay."""
+        said, evicted = (find(workload.status.conditions, each) for each in (WAITING, EVICTED))
+        return waiting_condition(self._absent(workload), said, evicted)
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether pods have to be replaced, or the Workload says so still."""
+        return bool(self._absent(workload)) or is_true(workload.status.conditions, WAITING)
 
     @property
     def may_run(self) -> bool:
@@ -250,6 +265,21 @@ class GatheredPods:
     def _plan(self) -> GroupPlan | NotYet:
         return composition.compose(self.members, fast=self._fast)
 
+    def _absent(self, workload: Workload) -> int:
+        """Return how many pods of a Workload have to be replaced; not those that a driver has yet to make."""
+        plan = self._plan()
+        later = (
+            {each.name for each in plan.pod_sets if each.comes_later} if isinstance(plan, GroupPlan) else frozenset()
+        )
+        asked = GroupPlan(
+            pod_sets=tuple(
+                PlannedSet(name=each.name, count=each.count, comes_later=each.name in later)
+                for each in workload.spec.pod_sets
+            )
+        )
+        evicted = is_true(workload.status.conditions, EVICTED)
+        return absent(self.members, asked, fast=self._fast, evicted=evicted)
+
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)
 
@@ -264,6 +294,8 @@ class GatheredPods:
         return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
     def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
+        if planned.lifted:
+            return True
         spec = self._spec(planned)
         mine = PodSet(name=planned.name, count=planned.count, template=PodTemplate(spec=spec))
         return same_needs(mine, theirs, started=False)

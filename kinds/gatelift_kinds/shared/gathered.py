@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gatelift_kinds.shared.values import ObjectEnd, Priority, PriorityNames
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
 
 OVER_AT_HOME = "OverAtHome"
 """Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
@@ -93,11 +94,23 @@ class Gathered(Protocol):
         """Return whether a Workload that waits asks for what they do. Where nothing lacks."""
         ...
 
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether the pod sets of a Workload are what they ask for: then those stay as they are."""
+        ...
+
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the objects that are too many for a Workload which holds quota; the first ones, where there are many.
 
         While it waits, `lacks` says so.
         """
+        ...
+
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return the condition of a Workload about objects that have to be made again; None where it is to stay."""
+        ...
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether objects have to be made again before it gets quota, or it says so still."""
         ...
 
     @property

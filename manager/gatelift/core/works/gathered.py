@@ -13,9 +13,9 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import priorities
+from gatelift.core.rules import ends, priorities
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.core import Core
@@ -113,11 +113,21 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if _drop(core, work, gathered.surplus(workload), now):
+        if not _ends(core, workload, attempt) and _drop(core, work, gathered.surplus(workload), now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
     _name_owners(core, work, gathered, workload, now)
+
+
+def _ends(core: Core, workload: Workload, attempt: Attempt) -> bool:
+    """Say whether what has quota is being ended, or has ended: who comes now replaces what goes, and is not too many.
+
+    What still runs has its slot until it leaves.
+    """
+    if attempt.ending is not None or attempt.state in {AttemptState.ENDING, AttemptState.ENDED}:
+        return True
+    return ends.is_evicted(core.knowledge.readings[key_of(workload.metadata)][1])
 
 
 def _lacks(core: Core, work: Work, gathered: Gathered, now: float) -> bool:
@@ -155,7 +165,8 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
     except KindError as error:
         _tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return False
-    owners.update_workload(core, workload, document["spec"])
+    kept = ("podSets",) if gathered.asks_for(workload) else ()
+    owners.update_workload(core, workload, document["spec"], kept)
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, owner.object.metadata.uid, texts.UPDATED_WORKLOAD, text)
     return False
