@@ -13,8 +13,17 @@ import msgspec
 from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
-from gatelift_kinds.pod_group.ends import EVICTED, WAITING, absent, all_ready, end, is_abandoned, waiting_condition
-from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
+from gatelift_kinds.pod_group.ends import (
+    EVICTED,
+    WAITING,
+    Over,
+    absent,
+    all_ready,
+    end,
+    is_abandoned,
+    waiting_condition,
+)
+from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
 from gatelift_kinds.shared import markers
@@ -40,10 +49,22 @@ class GatheredPods:
     `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
     do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
     pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
-    that was looked at last, and why it is not the group's.
+    that was looked at last, and why it is not the group's; `_names`: the one of which it was asked last whom it names,
+    and whom.
     """
 
-    __slots__ = ("_group", "_is_ours", "_judged", "_namespace", "_pods", "_specs", "_unnamed", "_unserved", "members")
+    __slots__ = (
+        "_group",
+        "_is_ours",
+        "_judged",
+        "_names",
+        "_namespace",
+        "_pods",
+        "_specs",
+        "_unnamed",
+        "_unserved",
+        "members",
+    )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
@@ -53,6 +74,7 @@ class GatheredPods:
         self._unnamed: set[str] = set()
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
+        self._names: tuple[Workload, frozenset[str]] | None = None
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -109,6 +131,28 @@ class GatheredPods:
     def is_abandoned(self) -> bool:
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         return is_abandoned(self.members)
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether as many as the group has have succeeded, or nobody goes on and is to be replaced."""
+        total = marks.total_count(self.members.tally(Agreement.COUNT).agreed) or 0
+        found = end(self.members, total)
+        return found is not None and found.over is Over.FINISHED
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether a pod failed, or is over with its group: without a Workload nobody's place is kept."""
+        found = self.members.get(uid)
+        if found is None or found.state not in OVER:
+            return False
+        return found.state is member.MemberState.FAILED or self.is_over
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod of the group as an owner."""
+        return uid in self._pods and uid in self._named_by(workload)
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
+        return any(uid in self._named_by(workload) for uid in self._pods)
 
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
@@ -264,6 +308,12 @@ class GatheredPods:
 
     def _plan(self) -> GroupPlan | NotYet:
         return composition.compose(self.members, fast=self._fast)
+
+    def _named_by(self, workload: Workload) -> frozenset[str]:
+        """Return the UIDs that a Workload names, gone through once for each version."""
+        if self._names is None or self._names[0] is not workload:
+            self._names = workload, frozenset(each.uid for each in workload.metadata.owner_references)
+        return self._names[1]
 
     def _absent(self, workload: Workload) -> int:
         """Return how many pods of a Workload have to be replaced; not those that a driver has yet to make."""

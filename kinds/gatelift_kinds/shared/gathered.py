@@ -75,6 +75,23 @@ class Gathered(Protocol):
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         ...
 
+    @property
+    def is_over(self) -> bool:
+        """Say whether they have come to their end by themselves, which nothing is made of any more."""
+        ...
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether an object may go while there is no Workload: nothing of it runs, or is to run."""
+        ...
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names an object of theirs as an owner."""
+        ...
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any of those that are there."""
+        ...
+
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made of them; None where one can."""
         ...

@@ -1,21 +1,25 @@
 """The Commit of a work of several objects, and what the user's own objects at `local` need by what was admitted. Pure.
 
-Neighbour: `placing` sends it.
+And what a report of one that is over is answered. Neighbour: `placing` sends it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from gatelift.core import texts
 from gatelift.core.dispatching import additions, fit
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 
 
@@ -49,3 +53,16 @@ def with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[Po
     """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
     needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
     return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
+
+
+def why_not_live(core: Core, cluster: str, key: PlacementKey) -> str:
+    """Return the reason of a stop that answers a report: of what is over at home by several objects, that it is.
+
+    Its agent may be behind, and would end objects that have come to their end.
+    """
+    known = core.knowledge.workload_of(key.uid) if cluster == LOCAL_CLUSTER else None
+    if known is None:
+        return texts.NOT_LIVE
+    kind, rec = core.knowledge.readings[key_of(known.metadata)]
+    over = kind is not None and kind.gathers and rec.finished and rec.epoch == key.epoch
+    return OVER_AT_HOME if over else texts.NOT_LIVE

@@ -11,16 +11,18 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import placing
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import ends, priorities
+from gatelift.core.rules import ended_with, ends, priorities
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, owners
+from gatelift.core.works import choosing, ending_objects, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -28,6 +30,11 @@ from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+
+LISTS_SECONDS = 5.0
+"""How often it is looked whether the cluster of a placement has said what it has."""
+ALL_OVER, DELETED = "all over", "deleted"
+"""Names of ends: of objects that are all over and have no Workload, and of a Workload that somebody deleted."""
 
 
 def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
@@ -42,10 +49,15 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     uid = workload.metadata.uid if workload is not None else ""
     attempt = core.attempts.get(uid)
+    case = ObjectCase(core, owner, work, workload, attempt, now).of_workload()
     if workload is not None and _is_over(workload, attempt):
         owners.release(core, owner)
+    elif case is not None and ended_with.is_due_for(case, owner):
+        _end(case, owner)
+    elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
+        owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(owner.object.metadata.uid):
+        if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(core, owner, attempt, now):
             owners.release(core, owner)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
@@ -53,6 +65,27 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.let_out_of_sight(core, owner, now)
     elif attempt is None or attempt.state in NO_WINNER:
         owners.hold_back(core, owner, uid, now)
+
+
+def _is_unknown_there(core: Core, owner: Owner, attempt: Attempt | None, now: float) -> bool:
+    """Say whether the cluster of a placement has yet to be heard of what it has: an object that went is no proof to it.
+
+    It would have to hear of each node first. A new leader's own agent begins as it does, and lists after that.
+    """
+    if attempt is None or not attempt.live:
+        return False
+    if placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST:
+        return False
+    core.agenda.wake(owner.look, now + LISTS_SECONDS)
+    return True
+
+
+def _end(case: Case, owner: Owner) -> None:
+    """End an object with the Workload that names it; nothing of it runs, or that would not have ended."""
+    if owner.object.metadata.deletion_timestamp is None:
+        ending_objects.end_one(case, owner)
+    else:
+        owners.release(case.core, owner)
 
 
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
@@ -63,9 +96,8 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
     workload = choosing.current_of(core, work)
-    over = workload is not None and _is_over(workload, core.attempts.get(workload.metadata.uid))
-    if over or work.gathered.is_abandoned:
-        by = workload.metadata.uid if over and workload is not None else ABANDONED
+    by = _over_by(core, work, work.gathered, workload, now)
+    if by:
         for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
@@ -73,6 +105,21 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
+
+
+def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | None, now: float) -> str:
+    """Return which end all objects have come to, "" for none: each end has a name of its own."""
+    if gathered.is_abandoned:
+        return ABANDONED
+    if workload is None:
+        return ALL_OVER if gathered.is_over else ""
+    uid = workload.metadata.uid
+    attempt = core.attempts.get(uid)
+    if _is_over(workload, attempt):
+        return uid
+    owner = work.stands_for_all
+    case = ObjectCase(core, owner, work, workload, attempt, now).of_workload() if owner is not None else None
+    return f"{uid} {DELETED}" if case is not None and ended_with.is_due(case) else ""
 
 
 def _is_over(workload: Workload, attempt: Attempt | None) -> bool:
