@@ -142,6 +142,7 @@ def test_pg_16_what_succeeded_before_an_eviction_stays_and_is_not_charged_again(
     assert running(history) == [], "one is missing still"
     make(history, "e", seconds=20.0)
     history.until("two run", lambda: running(history) == ["d", "e"], 60.0)
+    assert history.leader.charges("stays") == 1000
     history.until("it has finished", lambda: says(history, "Finished")[2] == "Pods succeeded: 3/3", 60.0)
     assert history.leader.charges("stays") == 0
 

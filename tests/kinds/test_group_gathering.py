@@ -100,3 +100,98 @@ def test_hd_305_of_a_group_that_was_admitted_by_its_first_pod_the_template_is_on
     put(group, lifted("a", "Succeeded", notes=fast | {f"{K}role-hash": before.spec.pod_sets[0].name}))
     put(group, a_pod("b", notes=fast))
     assert its_workload(group).spec.pod_sets == before.spec.pod_sets
+
+
+def role_of(workload: Workload) -> str:
+    return workload.spec.pod_sets[0].name
+
+
+def become(group: GatheredPods, workload: Workload, **phases: str) -> None:
+    """Have pods be let go, and be in a phase; "" still waits, "gone" is not there any more."""
+    for name, phase in phases.items():
+        if phase == "gone":
+            group.drop(f"uid-{name}")
+        elif phase:
+            put(group, lifted(name, phase, notes={f"{K}role-hash": role_of(workload)}))
+
+
+@pytest.mark.parametrize(
+    ("phases", "granted", "over"),
+    [
+        ({"a": "Succeeded", "b": "Running", "c": "Running"}, 3, 1),
+        ({"a": "Succeeded", "b": "Failed", "c": "Running"}, 3, 1),
+        ({"a": "Succeeded", "b": "Running", "c": "Running"}, 2, 1),
+        ({"a": "Succeeded", "b": "Succeeded", "c": "Running"}, 2, 2),
+        ({"a": "Succeeded"}, None, 1),
+        ({"a": "Failed", "b": "Failed", "c": "Failed"}, 3, 0),
+    ],
+)
+def test_re_10_who_succeeded_is_counted_from_what_was_asked_for(
+    phases: dict[str, str], granted: int | None, over: int
+) -> None:
+    group = a_group(*three())
+    workload = its_workload(group)
+    become(group, workload, **phases)
+    record = {role_of(workload): granted} if granted is not None else {}
+    assert group.over(workload, record) == ({role_of(workload): over} if over else {})
+
+
+def test_re_10_what_may_run_is_charged_whatever_a_workload_says_that_it_asks_for() -> None:
+    """Whoever may edit it around the policy makes it ask for fewer: two run by a grant of two, and one succeeded."""
+    group = a_group(*three())
+    workload = its_workload(group)
+    become(group, workload, a="Succeeded", b="Running", c="Running")
+    lowered = msgspec.structs.replace(workload.spec.pod_sets[0], count=2)
+    tampered = msgspec.structs.replace(workload, spec=msgspec.structs.replace(workload.spec, pod_sets=(lowered,)))
+    assert group.over(tampered, {role_of(workload): 2}) == {}
+
+
+def test_re_10_a_group_that_serves_gives_nothing_back() -> None:
+    serves = {f"{K}pod-group-serving": "true"}
+    group = a_group(*(a_pod(name, notes=serves) for name in "abc"))
+    workload = its_workload(group)
+    put(group, lifted("a", "Succeeded", notes=serves | {f"{K}role-hash": role_of(workload)}))
+    assert group.over(workload, {role_of(workload): 3}) == {}
+
+
+@pytest.mark.parametrize(("granted", "names"), [(2, "bc"), (1, "b"), (3, "bc"), (0, "")])
+def test_what_was_granted_is_let_go_and_who_succeeded_before_was_not_granted_again(granted: int, names: str) -> None:
+    group = a_group(*three())
+    workload = its_workload(group)
+    become(group, workload, a="Succeeded")
+    parts = group.parts(workload, {role_of(workload): granted})
+    assert [one.called.name for one in parts] == list(names)
+
+
+LEFT = [
+    ("nobody is over", {}, {}, 0),
+    ("one is over", {}, {"a": "Failed"}, 1),
+    ("one succeeded, and one failed", {}, {"a": "Failed", "b": "Succeeded"}, 2),
+    ("one had failed before", {"a": "Failed"}, {}, 0),
+    ("one had failed before, and another is over", {"a": "Failed"}, {"b": "Failed"}, 1),
+    ("one vanished: its node may run it", {}, {"a": "gone"}, 0),
+    ("who waits was perhaps let go by now", {"a": ""}, {"b": "Failed"}, 1),
+]
+
+
+@pytest.mark.parametrize(("before", "then", "left"), [pytest.param(*row[1:], id=f"QR-7 {row[0]}") for row in LEFT])
+def test_qr_7_who_is_over_since_the_end_began(before: dict[str, str], then: dict[str, str], left: int) -> None:
+    group = a_group(*three())
+    workload = its_workload(group)
+    become(group, workload, **{"a": "Running", "b": "Running", "c": "Running", **before})
+    granted = {role_of(workload): 3}
+    assert group.left(workload, granted, 1) == {}
+    become(group, workload, **then)
+    assert group.left(workload, granted, 1) == ({role_of(workload): left} if left else {})
+
+
+def test_qr_7_who_comes_while_it_stops_is_let_go_in_no_epoch_before_the_next() -> None:
+    group = a_group(*three())
+    workload = its_workload(group)
+    become(group, workload, a="Running", b="Running", c="Running")
+    granted = {role_of(workload): 3}
+    group.left(workload, granted, 1)
+    for name in "def":
+        put(group, a_pod(name))
+    become(group, workload, a="Failed", b="Failed")
+    assert group.left(workload, granted, 1) == {role_of(workload): 2}

@@ -43,6 +43,7 @@ def test_pg_1_a_group_is_committed_as_one_each_pod_by_its_uid_and_in_its_role() 
     roles = {one.name: one.pod_set for one in commit.objects}
     assert roles["a"] == roles["c"] != roles["b"]
     assert {one.name: one.count for one in commit.pod_sets} == {roles["a"]: 2, roles["b"]: 1}
+    assert commit.release == "OnTerminating"
 
 
 def test_a_group_for_which_there_is_no_quota_is_committed_nowhere() -> None:

@@ -23,6 +23,7 @@ from gatelift_kinds.pod_group.ends import (
     is_abandoned,
     waiting_condition,
 )
+from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
@@ -50,7 +51,7 @@ class GatheredPods:
     do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
     pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
     that was looked at last, and why it is not the group's; `_names`: the one of which it was asked last whom it names,
-    and whom.
+    and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that began.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class GatheredPods:
         "_namespace",
         "_pods",
         "_specs",
+        "_stopping",
         "_unnamed",
         "_unserved",
         "members",
@@ -75,6 +77,7 @@ class GatheredPods:
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
         self._names: tuple[Workload, frozenset[str]] | None = None
+        self._stopping: tuple[int, dict[str, dict[MemberState, int]]] = (0, {})
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -144,7 +147,7 @@ class GatheredPods:
         found = self.members.get(uid)
         if found is None or found.state not in OVER:
             return False
-        return found.state is member.MemberState.FAILED or self.is_over
+        return found.state is MemberState.FAILED or self.is_over
 
     def is_named(self, workload: Workload, uid: str) -> bool:
         """Return whether a Workload names a pod of the group as an owner."""
@@ -238,14 +241,44 @@ class GatheredPods:
         """Return that groups are placed at home alone."""
         return HOME_ONLY
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that run and those that a slot is free for, role by role (the room rule).
+
+        A pod set has as many slots as it asks for, of which those that succeeded before were not granted again.
+        """
         return tuple(
-            PlacedPart(called, name)
-            for name, count in sorted(granted.items())
-            if (role := self.members.roles.get(name)) is not None
-            for called in self._called(self._of_role(role, count))
+            PlacedPart(called, each.name)
+            for each in sorted(workload.spec.pod_sets, key=lambda each: each.name)
+            if (role := self.members.roles.get(each.name)) is not None
+            for called in self._called(self._of_role(role, each.count, granted.get(each.name, 0)))
         )
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many succeeded, by role; none of a group that serves."""
+        if self._says.serving:
+            return {}
+        found: dict[str, int] = {}
+        for each in workload.spec.pod_sets:
+            done = self._count(each.name, MemberState.SUCCEEDED)
+            found[each.name] = min(done, self._free(each, granted, self._count(each.name, *RUNNING)))
+        return {name: count for name, count in found.items() if count > 0}
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many are over since that began, or succeeded, by role.
+
+        Who waited then was perhaps let go by now; who came since is not. A pod that vanished is none that is over: its
+        node may run it.
+        """
+        if self._stopping[0] != epoch:
+            begun = {name: dict(each.counts) for name, each in self.members.roles.items()}
+            self._stopping = (epoch, begun)
+        found: dict[str, int] = {}
+        for each in workload.spec.pod_sets:
+            before = self._stopping[1].get(each.name, {})
+            done = self._count(each.name, *OVER) - before.get(MemberState.FAILED, 0)
+            waits = min(self._count(each.name, MemberState.WAITING), before.get(MemberState.WAITING, 0))
+            found[each.name] = min(done, self._free(each, granted, waits + self._count(each.name, *RUNNING)))
+        return {name: count for name, count in found.items() if count > 0}
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
@@ -296,10 +329,10 @@ class GatheredPods:
     def _fast(self) -> bool:
         return self._says.fast
 
-    def _of_role(self, role: RoleMembers, count: int) -> tuple[str, ...]:
-        """Return the pods of a role that have one of so many slots, or are to get one that is free."""
-        runs = tuple(rank[-1] for rank in role.active.first(count))
-        return runs + slots.to_fill(role, slots.places(role, count))
+    def _of_role(self, role: RoleMembers, count: int, granted: int) -> tuple[str, ...]:
+        """Return the pods of a role that have one of so many slots, or are to get one that is free and granted."""
+        runs = tuple(rank[-1] for rank in role.active.first(granted))
+        return runs + slots.to_fill(role, slots.places(role, count), granted - len(runs))
 
     @property
     def _limit(self) -> int | None:
@@ -329,6 +362,14 @@ class GatheredPods:
         )
         evicted = is_true(workload.status.conditions, EVICTED)
         return absent(self.members, asked, fast=self._fast, evicted=evicted)
+
+    def _count(self, role: str, *states: MemberState) -> int:
+        found = self.members.roles.get(role)
+        return sum(found.counts[each] for each in states) if found is not None else 0
+
+    def _free(self, asked: PodSet, granted: Mapping[str, int], runs: int) -> int:
+        """Return how many of the pods that are asked for need no quota, where so many run, or may."""
+        return asked.count - min(granted.get(asked.name, asked.count), runs)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)

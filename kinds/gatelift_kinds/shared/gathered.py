@@ -140,8 +140,22 @@ class Gathered(Protocol):
         """Why they must not be placed elsewhere, with the way out; "" when they may."""
         ...
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return which objects run, or may be let go, where so many per pod set were granted: never more than that."""
+        ...
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for succeeded, and need quota no longer, without zeros.
+
+        `granted`: by its record, nothing without one. Never so many that less would be charged than may run.
+        """
+        ...
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for are over while that epoch is stopped, without zeros.
+
+        Asked from the time on at which it begins to be stopped: who was over before does not count.
+        """
         ...
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:

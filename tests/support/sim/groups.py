@@ -22,7 +22,7 @@ def make(
     grace: int | None = None,
     labels: Doc | None = None,
     **more: Any,
-) -> Doc:
+) -> None:
     """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop."""
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
@@ -33,9 +33,6 @@ def make(
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
     history.passes(1.5)
-    found = pod(history, name)
-    assert found is not None
-    return found
 
 
 def pod(history: History, name: str) -> Doc | None:

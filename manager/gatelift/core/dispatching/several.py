@@ -13,6 +13,7 @@ from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
+from gatelift.core.rules import release
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered
 from gatelift_kinds.shared.values import KindError
@@ -29,7 +30,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     KindError: none of them is there to be let go.
     """
     known = core.knowledge.workloads[attempt.workload]
-    parts = gathered.parts(record.granted(known))
+    parts = gathered.parts(known, record.granted(known))
     if not parts:
         raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
@@ -46,6 +47,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
         ),
         pod_sets=with_needs(asked, known),
         policy=attempt.policy,
+        release=release.rule_of(core, known, attempt).value,
     )
 
 

@@ -16,7 +16,7 @@ from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import ended_with, ends, priorities
+from gatelift.core.rules import ended_with, ends, priorities, reclaim_books
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
@@ -96,6 +96,9 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
     workload = choosing.current_of(core, work)
+    attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    if attempt is not None and reclaim_books.book(core, attempt, now):
+        core.mark_attempt(attempt)
     by = _over_by(core, work, work.gathered, workload, now)
     if by:
         for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes

@@ -16,6 +16,7 @@ from gatelift.core.rules import (
     kept_record,
     outgrown,
     readiness,
+    reclaim_books,
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
@@ -93,6 +94,8 @@ def evict(case: Case) -> None:
         )
         return
     placing.stop(core, attempt, ending, now)
+    if case.work.gathered is not None:
+        reclaim_books.book(core, attempt, now)  # who is over from now on may give its share back
     releasing.look(case)
 
 
