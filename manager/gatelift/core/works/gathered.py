@@ -49,7 +49,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     uid = workload.metadata.uid if workload is not None else ""
     attempt = core.attempts.get(uid)
-    case = ObjectCase(core, owner, work, workload, attempt, now).of_workload()
+    seen = ObjectCase(core, owner, work, workload, attempt, now)
+    case = seen.of_workload()
     if workload is not None and _is_over(workload, attempt):
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
@@ -57,7 +58,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(core, owner, attempt, now):
+        if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
@@ -67,16 +68,17 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.hold_back(core, owner, uid, now)
 
 
-def _is_unknown_there(core: Core, owner: Owner, attempt: Attempt | None, now: float) -> bool:
+def _is_unknown_there(seen: ObjectCase) -> bool:
     """Say whether the cluster of a placement has yet to be heard of what it has: an object that went is no proof to it.
 
     It would have to hear of each node first. A new leader's own agent begins as it does, and lists after that.
     """
+    core, attempt = seen.core, seen.attempt
     if attempt is None or not attempt.live:
         return False
     if placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST:
         return False
-    core.agenda.wake(owner.look, now + LISTS_SECONDS)
+    core.agenda.wake(seen.owner.look, seen.now + LISTS_SECONDS)
     return True
 
 
@@ -120,9 +122,11 @@ def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | No
     attempt = core.attempts.get(uid)
     if _is_over(workload, attempt):
         return uid
-    owner = work.stands_for_all
-    case = ObjectCase(core, owner, work, workload, attempt, now).of_workload() if owner is not None else None
-    return f"{uid} {DELETED}" if case is not None and ended_with.is_due(case) else ""
+    if attempt is None:
+        return ""
+    kind, rec = core.knowledge.readings[key_of(workload.metadata)]
+    case = Case(core, workload, rec, attempt, kind, work, now)
+    return f"{uid} {DELETED}" if ended_with.is_due(case) else ""
 
 
 def _is_over(workload: Workload, attempt: Attempt | None) -> bool:
