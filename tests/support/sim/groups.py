@@ -21,9 +21,13 @@ def make(
     exit_code: int = 0,
     grace: int | None = None,
     labels: Doc | None = None,
+    at_once: bool = False,
     **more: Any,
 ) -> None:
-    """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop."""
+    """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop.
+
+    Each a moment after the one before, but `at_once`.
+    """
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
     meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": queue} | (labels or {})}
@@ -32,7 +36,7 @@ def make(
         document["spec"]["terminationGracePeriodSeconds"] = grace
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
-    history.passes(1.5)
+    history.passes(0.0 if at_once else 1.5)
 
 
 def pod(history: History, name: str) -> Doc | None:
