@@ -14,8 +14,18 @@ from gatelift_kinds.pod_group import composition, document, marks, member, roles
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
-from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
-from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
+from gatelift_kinds.pod_group.ends import (
+    EVICTED,
+    WAITING,
+    Over,
+    absent,
+    all_ready,
+    end,
+    is_abandoned,
+    waiting_condition,
+)
+from gatelift_kinds.pod_group.member import MemberState
+from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
 from gatelift_kinds.shared import markers
@@ -23,9 +33,10 @@ from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.objects.meta import Condition, ObjectMeta
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
@@ -40,16 +51,19 @@ class GatheredPods:
     `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
     do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
     pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
-    that was looked at last, and why it is not the group's.
+    that was looked at last, and why it is not the group's; `_names`: the one of which it was asked last whom it names,
+    and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that began.
     """
 
     __slots__ = (
         "_group",
         "_is_ours",
         "_judged",
+        "_names",
         "_namespace",
         "_pods",
         "_specs",
+        "_stopping",
         "_unnamed",
         "_unserved",
         "_where",
@@ -65,6 +79,8 @@ class GatheredPods:
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
         self._where = RunsElsewhere()
+        self._names: tuple[Workload, frozenset[str]] | None = None
+        self._stopping: tuple[int, dict[str, dict[MemberState, int]]] = (0, {})
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -123,6 +139,28 @@ class GatheredPods:
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         return is_abandoned(self.members)
 
+    @property
+    def is_over(self) -> bool:
+        """Say whether as many as the group has have succeeded, or nobody goes on and is to be replaced."""
+        total = marks.total_count(self.members.tally(Agreement.COUNT).agreed) or 0
+        found = end(self.members, total)
+        return found is not None and found.over is Over.FINISHED
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether a pod failed, or is over with its group: without a Workload nobody's place is kept."""
+        found = self.members.get(uid)
+        if found is None or found.state not in OVER:
+            return False
+        return found.state is MemberState.FAILED or self.is_over
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod of the group as an owner."""
+        return uid in self._pods and uid in self._named_by(workload)
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
+        return any(uid in self._named_by(workload) for uid in self._pods)
+
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
         if self._unserved:
@@ -161,15 +199,20 @@ class GatheredPods:
 
     def matches(self, workload: Workload) -> bool:
         """Return whether a Workload has the pods' queue, limit and class, and their roles with counts and needs."""
-        plan, spec = self._plan(), workload.spec
-        if isinstance(plan, NotYet) or composition.differs(workload, plan):
+        spec = workload.spec
+        if not self.asks_for(workload):
             return False
         if (spec.queue_name, spec.maximum_execution_time_seconds) != (self.queue_name, self._limit):
             return False
         named = self.members.tally(Agreement.CLASS).agreed
-        if named and (spec.priority_class_ref is None or spec.priority_class_ref.name != named):
+        return not named or (spec.priority_class_ref is not None and spec.priority_class_ref.name == named)
+
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether a Workload has the pods' roles with counts and needs."""
+        plan = self._plan()
+        if isinstance(plan, NotYet) or composition.differs(workload, plan):
             return False
-        return all(map(self._needs_alike, plan.pod_sets, spec.pod_sets))
+        return all(map(self._needs_alike, plan.pod_sets, workload.spec.pod_sets))
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
@@ -183,6 +226,15 @@ class GatheredPods:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
 
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return WaitingForReplacementPods to put, see `ends`; None where it is to stay."""
+        said, evicted = (find(workload.status.conditions, each) for each in (WAITING, EVICTED))
+        return waiting_condition(self._absent(workload), said, evicted)
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether pods have to be replaced, or the Workload says so still."""
+        return bool(self._absent(workload)) or is_true(workload.status.conditions, WAITING)
+
     @property
     def may_run(self) -> bool:
         """Say whether a pod was let go, also one that is being deleted."""
@@ -195,7 +247,7 @@ class GatheredPods:
 
     def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
         """Take that pods which the Workload names may run at a worker."""
-        named = [each.uid for each in workload.metadata.owner_references]
+        named = [each.uid for each in workload.metadata.owner_references]  # in their order
         self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
 
     def is_home(self) -> None:
@@ -228,12 +280,12 @@ class GatheredPods:
         """Return the pods that wait and a slot is free for, of those that the Workload names."""
         if not any(role.counts[member.MemberState.WAITING] for role in self.members.roles.values()):
             return ()
-        named = {each.uid for each in workload.metadata.owner_references}
+        named = self._named_by(workload)
         return tuple(
-            PlacedPart(called, name)
-            for name, count in sorted(granted.items())
-            if (role := self.members.roles.get(name)) is not None
-            for called in self._called(slots.to_fill(role, slots.places(role, count)))
+            PlacedPart(called, each.name)
+            for each in sorted(workload.spec.pod_sets, key=lambda each: each.name)
+            if (role := self.members.roles.get(each.name)) is not None
+            for called in self._called(self._to_join(role, each, granted.get(each.name, 0)))
             if called.uid in named
         )
 
@@ -265,14 +317,44 @@ class GatheredPods:
             if found is not None:
                 self.put(*found)
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that run and those that a slot is free for, role by role (the room rule).
+
+        A pod set has as many slots as it asks for, of which those that succeeded before were not granted again.
+        """
         return tuple(
-            PlacedPart(called, name)
-            for name, count in sorted(granted.items())
-            if (role := self.members.roles.get(name)) is not None
-            for called in self._called(self._of_role(role, count))
+            PlacedPart(called, each.name)
+            for each in sorted(workload.spec.pod_sets, key=lambda each: each.name)
+            if (role := self.members.roles.get(each.name)) is not None
+            for called in self._called(self._of_role(role, each.count, granted.get(each.name, 0)))
         )
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many succeeded, by role; none of a group that serves."""
+        if self._says.serving:
+            return {}
+        found: dict[str, int] = {}
+        for each in workload.spec.pod_sets:
+            done = self._count(each.name, MemberState.SUCCEEDED)
+            found[each.name] = min(done, self._free(each, granted, self._count(each.name, *RUNNING)))
+        return {name: count for name, count in found.items() if count > 0}
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many are over since that began, or succeeded, by role.
+
+        Who waited then was perhaps let go by now; who came since is not. A pod that vanished is none that is over: its
+        node may run it.
+        """
+        if self._stopping[0] != epoch:
+            begun = {name: dict(each.counts) for name, each in self.members.roles.items()}
+            self._stopping = (epoch, begun)
+        found: dict[str, int] = {}
+        for each in workload.spec.pod_sets:
+            before = self._stopping[1].get(each.name, {})
+            done = self._count(each.name, *OVER) - before.get(MemberState.FAILED, 0)
+            waits = min(self._count(each.name, MemberState.WAITING), before.get(MemberState.WAITING, 0))
+            found[each.name] = min(done, self._free(each, granted, waits + self._count(each.name, *RUNNING)))
+        return {name: count for name, count in found.items() if count > 0}
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
@@ -323,10 +405,15 @@ class GatheredPods:
     def _fast(self) -> bool:
         return self._says.fast
 
-    def _of_role(self, role: RoleMembers, count: int) -> tuple[str, ...]:
-        """Return the pods of a role that have one of so many slots, or are to get one that is free."""
-        runs = tuple(rank[-1] for rank in role.active.first(count))
-        return runs + slots.to_fill(role, slots.places(role, count))
+    def _of_role(self, role: RoleMembers, count: int, granted: int) -> tuple[str, ...]:
+        """Return the pods of a role that have one of so many slots, or are to get one that is free and granted."""
+        runs = tuple(rank[-1] for rank in role.active.first(granted))
+        return runs + slots.to_fill(role, slots.places(role, count), granted - len(runs))
+
+    def _to_join(self, role: RoleMembers, asked: PodSet, granted: int) -> tuple[str, ...]:
+        """Return the pods of a role that a slot is free for, of those that were granted."""
+        most = max(0, granted - self._count(asked.name, *RUNNING))
+        return slots.to_fill(role, slots.places(role, asked.count), most)
 
     @property
     def _limit(self) -> int | None:
@@ -335,6 +422,35 @@ class GatheredPods:
 
     def _plan(self) -> GroupPlan | NotYet:
         return composition.compose(self.members, fast=self._fast)
+
+    def _named_by(self, workload: Workload) -> frozenset[str]:
+        """Return the UIDs that a Workload names, gone through once for each version."""
+        if self._names is None or self._names[0] is not workload:
+            self._names = workload, frozenset(each.uid for each in workload.metadata.owner_references)
+        return self._names[1]
+
+    def _absent(self, workload: Workload) -> int:
+        """Return how many pods of a Workload have to be replaced; not those that a driver has yet to make."""
+        plan = self._plan()
+        later = (
+            {each.name for each in plan.pod_sets if each.comes_later} if isinstance(plan, GroupPlan) else frozenset()
+        )
+        asked = GroupPlan(
+            pod_sets=tuple(
+                PlannedSet(name=each.name, count=each.count, comes_later=each.name in later)
+                for each in workload.spec.pod_sets
+            )
+        )
+        evicted = is_true(workload.status.conditions, EVICTED)
+        return absent(self.members, asked, fast=self._fast, evicted=evicted)
+
+    def _count(self, role: str, *states: MemberState) -> int:
+        found = self.members.roles.get(role)
+        return sum(found.counts[each] for each in states) if found is not None else 0
+
+    def _free(self, asked: PodSet, granted: Mapping[str, int], runs: int) -> int:
+        """Return how many of the pods that are asked for need no quota, where so many run, or may."""
+        return asked.count - min(granted.get(asked.name, asked.count), runs)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)
@@ -350,6 +466,8 @@ class GatheredPods:
         return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
     def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
+        if planned.lifted:
+            return True
         spec = self._spec(planned)
         mine = PodSet(name=planned.name, count=planned.count, template=PodTemplate(spec=spec))
         return same_needs(mine, theirs, started=False)

@@ -24,6 +24,7 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
 
     name: str = "PodGroup"
     gathers: bool = True
+    reclaims: bool = True
 
     def selects(self, obj: Pod) -> bool:
         """Return whether it names a group; the webhook lets nobody change that."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gatelift_kinds.shared.values import ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
 
 OVER_AT_HOME = "OverAtHome"
 """Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
@@ -74,6 +75,23 @@ class Gathered(Protocol):
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         ...
 
+    @property
+    def is_over(self) -> bool:
+        """Say whether they have come to their end by themselves, which nothing is made of any more."""
+        ...
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether an object may go while there is no Workload: nothing of it runs, or is to run."""
+        ...
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names an object of theirs as an owner."""
+        ...
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any of those that are there."""
+        ...
+
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made of them; None where one can."""
         ...
@@ -93,11 +111,23 @@ class Gathered(Protocol):
         """Return whether a Workload that waits asks for what they do. Where nothing lacks."""
         ...
 
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether the pod sets of a Workload are what they ask for: then those stay as they are."""
+        ...
+
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the objects that are too many for a Workload which holds quota; the first ones, where there are many.
 
         While it waits, `lacks` says so.
         """
+        ...
+
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return the condition of a Workload about objects that have to be made again; None where it is to stay."""
+        ...
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether objects have to be made again before it gets quota, or it says so still."""
         ...
 
     @property
@@ -149,8 +179,22 @@ class Gathered(Protocol):
         """Return the objects that failed, bear our finalizer and have another one in their place, which is named."""
         ...
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return which objects run, or may be let go, where so many per pod set were granted: never more than that."""
+        ...
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for succeeded, and need quota no longer, without zeros.
+
+        `granted`: by its record, nothing without one. Never so many that less would be charged than may run.
+        """
+        ...
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for are over while that epoch is stopped, without zeros.
+
+        Asked from the time on at which it begins to be stopped: who was over before does not count.
+        """
         ...
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:

@@ -25,6 +25,8 @@ ANNOTATION_TERM = "gatelift.dev/term"
 ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
 ANNOTATION_RELEASE = "gatelift.dev/release"
 """On a ClusterQueue: when quota of what is evicted there is free again (`ReleaseRule`)."""
+ANNOTATION_RELEASE_PARTIAL = "gatelift.dev/release-partial"
+"""On a ClusterQueue, "true": members of a group that is evicted there give their own quota back as each is over."""
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 LABEL_STOPPING = "gatelift.dev/stopping"
 """On what is stopped: `<workload UID>.<epoch>`. A label, for nobody can fill those up: annotations of an object have

@@ -13,7 +13,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import additions, fit, giving_back, membership
-from gatelift.core.dispatching.several import order_of_all, with_needs
+from gatelift.core.dispatching.several import order_of_all, why_not_live, with_needs
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
@@ -322,7 +322,7 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone:
     if core.caution.halted:
         return
     gone = core.knowledge.workload_of(key.uid) is None if gone is None else gone
-    message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=texts.NOT_LIVE)
+    message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=why_not_live(core, cluster, key))
     view = open_view(core, cluster)
     if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):
         _tell(core, cluster, key, message, core.now)

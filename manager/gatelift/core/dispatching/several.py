@@ -1,6 +1,7 @@
 """The Commit of a work of several objects, and what the user's own objects at `local` need by what was admitted. Pure.
 
-Neighbours: `placing` sends it, `membership` says who joins and leaves later.
+And what a report of one that is over is answered. Neighbours: `placing` sends it, `membership` says who joins and
+leaves later.
 """
 
 from __future__ import annotations
@@ -8,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gatelift.core import texts
 from gatelift.core.dispatching import additions, fit
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
+from gatelift.core.rules import release
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.gathered import Gathered, PlacedPart
+from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered, PlacedPart
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 
 
@@ -31,7 +36,8 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     """
     known = core.knowledge.workloads[attempt.workload]
     again = attempt.cluster != LOCAL_CLUSTER and attempt.state is not AttemptState.CHOSEN
-    parts = (gathered.there if again else gathered.parts)(record.granted(known))
+    granted = record.granted(known)
+    parts = gathered.there(granted) if again else gathered.parts(known, granted)
     if not (parts or again):
         raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
@@ -48,6 +54,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
         objects=objects,
         pod_sets=with_needs(asked, known) if local else asked,
         policy=attempt.policy,
+        release=release.rule_of(core, known, attempt).value,
     )
     return commit, contents
 
@@ -82,3 +89,16 @@ def with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[Po
     """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
     needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
     return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
+
+
+def why_not_live(core: Core, cluster: str, key: PlacementKey) -> str:
+    """Return the reason of a stop that answers a report: of what is over at home by several objects, that it is.
+
+    Its agent may be behind, and would end objects that have come to their end.
+    """
+    known = core.knowledge.workload_of(key.uid) if cluster == LOCAL_CLUSTER else None
+    if known is None:
+        return texts.NOT_LIVE
+    kind, rec = core.knowledge.readings[key_of(known.metadata)]
+    over = kind is not None and kind.gathers and rec.finished and rec.epoch == key.epoch
+    return OVER_AT_HOME if over else texts.NOT_LIVE

@@ -6,7 +6,7 @@ No decision is taken here. Neighbours: `taking` calls.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.user_objects import made_for, names_of
+from gatelift.core.api.user_objects import names_of
 from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, waking
 from gatelift.core.records import record
@@ -250,7 +250,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.inflight.forget(ref_of(known))
     seeking.no_more(core, known)
     if was_placed:  # nobody waits for what never was: thousands may name one object
-        predecessors.wake(core, made_for(known))
+        predecessors.wake(core, predecessors.places_of(core, known))
     core.resting.forget(ref_of(known))
     core.knowledge.drop_workload(key)
     core.mark_work(work)

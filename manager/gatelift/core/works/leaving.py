@@ -17,6 +17,7 @@ from gatelift.core.rules import (
     kept_record,
     outgrown,
     readiness,
+    reclaim_books,
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
@@ -99,6 +100,8 @@ def evict(case: Case) -> None:
         )
         return
     placing.stop(core, attempt, ending, now)
+    if case.work.gathered is not None:
+        reclaim_books.book(core, attempt, now)  # who is over from now on may give its share back
     releasing.look(case)
 
 

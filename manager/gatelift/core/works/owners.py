@@ -6,6 +6,7 @@ of a report is shown and when.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -275,7 +276,8 @@ def changing(core: Core, workload: Workload) -> bool:
     """
     work = core.knowledge.work_of(workload)
     if work.gathered is not None:
-        return work.gathered.lacks() is not None or not work.gathered.matches(workload)
+        gathered = work.gathered
+        return gathered.lacks() is not None or gathered.waits(workload) or not gathered.matches(workload)
     owner = work.only_object
     if owner is None:
         return False
@@ -310,10 +312,14 @@ def _keep_alike(case: Case, owner: Owner) -> None:
         _tell_out_of_queue(core, owner)
 
 
-def update_workload(core: Core, workload: Workload, asked: dict[str, Any]) -> None:
-    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays."""
+def update_workload(core: Core, workload: Workload, asked: dict[str, Any], kept: Iterable[str] = ()) -> None:
+    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays.
+
+    `kept`: fields that stay as they are, too.
+    """
     spec = {**_NOTHING_ASKED, **asked}
-    spec.pop("active", None)
+    for name in ("active", *kept):
+        spec.pop(name, None)
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     api_requests.patch_workload(
         core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False

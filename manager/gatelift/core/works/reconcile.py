@@ -18,6 +18,7 @@ from gatelift.core.rules import (
     kept_owner,
     kept_record,
     priorities,
+    replacements,
     retention,
     seeking,
 )
@@ -88,7 +89,8 @@ def _onward(case: Case) -> None:
     if attempt.state is AttemptState.PENDING:
         if retention.after_deactivation(case):
             return
-        if not (verdicts.disregard(core, known, case.now) or endings.evict_waiting(case)):
+        evicted = verdicts.disregard(core, known, case.now) or endings.evict_waiting(case)
+        if not (evicted or replacements.say(case)):
             requeueing.pending(case)
     elif attempt.live and kept_record.is_refused(core, rec, case.now):
         leaving.without_record(case)
@@ -98,5 +100,5 @@ def _onward(case: Case) -> None:
         admitting.towards_admission(case)
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
-        if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
+        if attempt.state is AttemptState.RUNNING and not (core.inflight.busy(rec.ref) or replacements.say(case)):
             reclaiming.reclaim(case)
