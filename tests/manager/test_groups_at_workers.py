@@ -13,7 +13,7 @@ from gatelift_wire.values.messages import Change, Commit, ObjectReport, Template
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_setting
 from support.manager.group_world import a_member, join, pod_ref
-from support.manager.world import World, a_world
+from support.manager.world import World, a_world, workload_ref
 
 NAMES = "abc"
 
@@ -158,3 +158,14 @@ def test_mc_5_a_member_removed_at_the_worker_is_shown_as_failed_with_its_reason(
     tell(world, agent, "b", "Running", gone=True)
     (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
     assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "WorkerPodDeleted")
+
+
+def test_mc_11_nor_is_a_member_of_a_group_that_we_stop() -> None:
+    world, agent = placed()
+    tell(world, agent, "b", "Running")
+    agent.silent = True
+    world.api.edit(workload_ref(world), lambda document: document["spec"].update(active=False))
+    world.advance(5.0)
+    tell(world, agent, "b", "Failed", deleting=True)
+    (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert found["status"]["phase"] == "Running"
