@@ -155,6 +155,11 @@ class Gauges:
             "What pods ask for that may still occupy nodes after their quota was freed",
             ["cluster", "cluster_queue", "flavor", "resource"],
         )
+        self._held = gauge(
+            "gatelift_draining_resource_reservation",
+            "Quota that what is being stopped still holds",
+            ["cluster", "cluster_queue", "flavor", "resource"],
+        )
         self._draining = gauge("gatelift_draining_placements", "Placements that are being stopped", ["quota"])
         self._oldest = gauge("gatelift_oldest_drain_seconds", "For how long the first of them has been", [])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
@@ -196,6 +201,7 @@ class Gauges:
     def _drains(self, core: Core) -> None:
         """Set what is being stopped, and what of it has given its quota back already (KEP-6143)."""
         self._ghost.clear()
+        self._held.clear()
         total: Counter[tuple[str, str, str, str]] = Counter()
         for each in ghosts.all_of(core):
             for (flavor, resource), amount in each.usage.items():
@@ -203,6 +209,8 @@ class Gauges:
         for labels, amount in total.items():
             self._ghost.labels(*labels).set(_shown(amount, labels[3]))
         ending = [uid for uid, one in core.attempts.items() if one.state is AttemptState.ENDING]
+        for held_by, amount in _held(core, ending).items():
+            self._held.labels(*held_by).set(_shown(amount, held_by[3]))
         early = sum(core.ledger.is_early(uid) for uid in ending)
         self._draining.labels("held").set(len(ending) - early)
         self._draining.labels("released").set(early)
@@ -262,6 +270,17 @@ def _pods(core: Core) -> Counter[tuple[str, str]]:
                 for state in POD_STATES:
                     pods[attempt.cluster, state] += getattr(one, state)
     return pods
+
+
+def _held(core: Core, ending: list[str]) -> Counter[tuple[str, str, str, str]]:
+    """Count what these are charged, by cluster, ClusterQueue, flavor and resource."""
+    total: Counter[tuple[str, str, str, str]] = Counter()
+    for uid in ending:
+        known, cluster = core.knowledge.workload_of(uid), core.attempts[uid].cluster
+        queue = known.status.admission.cluster_queue if known is not None and known.status.admission else ""
+        for (flavor, resource), amount in core.ledger.usage(uid).items():
+            total[cluster, queue, flavor, resource] += amount
+    return total
 
 
 def _reclaimed(core: Core) -> Counter[str]:

@@ -122,6 +122,12 @@ class Transitions:
             queues, "pods_ready_to_evicted_time_seconds", "From all pods ready to evicted", *why
         )
         self._drained = _Wait(queues, "workload_eviction_latency_seconds", "From told to stop to released", "reason")
+        self._freed = Counter(
+            "gatelift_quota_releases_total",
+            "Quota freed while pods were being stopped (KEP-6143), by the rule or by its deadline",
+            ["cluster_queue", "reason"],
+            registry=registry,
+        )
         self._finished = _Total(both, "finished_workloads_total", "Workloads finished", CLASS)
         self._ran = _Wait(queues, "execution_time_seconds", "From admitted to finished")
         self._lifted = Histogram(
@@ -157,12 +163,17 @@ class Transitions:
             case Happened.READY:
                 self._ready.add(of, seconds[Span.QUEUED], rank)
                 self._until_ready.add(of, seconds[Span.ADMITTED], rank)
-            case Happened.RELEASED:
-                if note.reason and Span.DRAINED in seconds:
-                    self._drained.add(of, seconds[Span.DRAINED], note.reason)
-            case Happened.FINISHED:
-                self._finished.add(of, rank)
-                self._ran.add(of, seconds[Span.RAN])
+            case Happened.FREED | Happened.RELEASED | Happened.FINISHED:
+                self._count_end(of, note)
+
+    def _count_end(self, of: Of, note: Transition) -> None:
+        if note.happened is Happened.FREED:
+            self._freed.labels(note.cluster_queue, note.reason).inc()
+        elif note.happened is Happened.FINISHED:
+            self._finished.add(of, note.priority_class)
+            self._ran.add(of, note.seconds[Span.RAN])
+        elif note.reason and Span.DRAINED in note.seconds:
+            self._drained.add(of, note.seconds[Span.DRAINED], note.reason)
 
     def _count_eviction(self, of: Of, note: Transition) -> None:
         why = note.reason, note.cause

@@ -15,7 +15,7 @@ from rich.console import Console
 from gatelift.cli import clusters
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
-from gatelift.cli.ghosts import ghosts_by_queue
+from gatelift.cli.ghosts import ghost_of
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
 from gatelift.cli.target import target_of
@@ -221,7 +221,6 @@ def _amounts(of: list[dict[str, str]]) -> Typed:
 
 async def _queues(client: Client, output: Output) -> None:
     rows: list[tuple[object, ...]] = []
-    ghosts = await ghosts_by_queue(every(client, WORKLOAD, Workload))
     found: list[tuple[str, str, Any]] = [
         ("ClusterQueue", "", queue) async for queue in every(client, CLUSTER_QUEUE, ClusterQueue)
     ]
@@ -234,7 +233,6 @@ async def _queues(client: Client, output: Output) -> None:
             for resource in flavor.resources
         ]
         name = f"{queue.metadata.namespace}/{queue.metadata.name}" if queue.metadata.namespace else queue.metadata.name
-        ghost = ghosts.get(name, []) if kind == "ClusterQueue" else []
         rows.append(
             (
                 kind,
@@ -243,7 +241,7 @@ async def _queues(client: Client, output: Output) -> None:
                 queue.status.pending_workloads,
                 queue.status.admitted_workloads,
                 _amounts(reserved),
-                _amounts(ghost),
+                _amounts(ghost_of(queue)),
                 "" if active is None or active.status == "True" else active.message,
             )
         )

@@ -203,6 +203,14 @@ def _released(core: Core, known: Workload, attempt: Attempt) -> None:
     _note(core, known, attempt, Happened.RELEASED, _Story("quota released", seconds, why))
 
 
+def freed(core: Core, known: Workload, attempt: Attempt, reason: str) -> None:
+    """Tell that the quota of what is being stopped is free before it has stopped, and by what."""
+    since = core.ledger.draining_since(attempt.uid)
+    seconds = {Span.DRAINED: max(0.0, core.now - since)} if since is not None else {}
+    story = _Story(f"quota released while its pods stop: {reason}", seconds, _Why(reason))
+    _note(core, known, attempt, Happened.FREED, story)
+
+
 def _finished(core: Core, known: Workload, attempt: Attempt) -> None:
     text = event_texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
     if not _owner(core, known, event_texts.FINISHED_WORKLOAD, text):

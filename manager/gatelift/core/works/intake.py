@@ -8,7 +8,7 @@ from __future__ import annotations
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import made_for, names_of
 from gatelift.core.conclusions import raising, recovery, reports
-from gatelift.core.dispatching import endings, placing, waking
+from gatelift.core.dispatching import endings, placing, releasing, waking
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
@@ -340,6 +340,8 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     showing.leaving(core)
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         showing.everything(core)  # what others can borrow is what it lends
+    if before is not None:
+        releasing.rule_changed(core, before, obj)
     if before is None or _differs(before, obj):
         predecessors.reach_changed(core)
         asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)
