@@ -14,6 +14,7 @@ from gatelift_kinds.pod_group import composition, document, marks, member, roles
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
+from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
@@ -168,6 +169,11 @@ class GatheredPods:
         if not self._fast:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        return self.members.counts[MemberState.WAITING]
 
     @property
     def may_run(self) -> bool:

@@ -101,6 +101,11 @@ class Gathered(Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        ...
+
+    @property
     def may_run(self) -> bool:
         """Say whether an object was let go and is not known to have stopped."""
         ...

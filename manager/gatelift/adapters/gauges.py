@@ -167,6 +167,8 @@ class Gauges:
             "Pods that are done whose quota is free while the rest of their Workload runs (KEP-78), by ClusterQueue"
         )
         self._reclaimed = gauge("gatelift_reclaimed_pods", reclaimed, queue)
+        waits = "Pods of groups that wait at their gate while their group is placed: for a slot that is taken yet"
+        self._slots = gauge("gatelift_pods_waiting_for_slot", waits, queue)
         pods = "Pods of Jobs, as their cluster last counted them; `ready` are `active`, `remaining` hold resources"
         self._pods = gauge("gatelift_cluster_pods", pods, ["cluster", "state"])
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
@@ -185,6 +187,9 @@ class Gauges:
         self._drains(core)
         for (name, counted), pods in _pods(core).items():
             self._pods.labels(name, counted).set(pods)
+        self._slots.clear()
+        for name, pods in _waiting(core).items():
+            self._slots.labels(name).set(pods)
         for name, pods in _reclaimed(core).items():
             self._reclaimed.labels(name).set(pods)
         self._aside.set(len(core.contained.resting))
@@ -269,6 +274,17 @@ def _pods(core: Core) -> Counter[tuple[str, str]]:
             for one in attempt.counts.pod_sets:
                 for state in POD_STATES:
                     pods[attempt.cluster, state] += getattr(one, state)
+    return pods
+
+
+def _waiting(core: Core) -> Counter[str]:
+    """Count the pods of placed works of several that are at their gate, by ClusterQueue."""
+    pods: Counter[str] = Counter()
+    for attempt in core.attempts.values():
+        known = core.knowledge.workloads.get(attempt.workload) if attempt.state is AttemptState.RUNNING else None
+        gathered = core.knowledge.work_of(known).gathered if known is not None else None
+        if known is not None and gathered is not None and known.status.admission is not None and gathered.waiting:
+            pods[known.status.admission.cluster_queue] += gathered.waiting
     return pods
 
 

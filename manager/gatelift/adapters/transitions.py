@@ -12,10 +12,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
 from gatelift.core.api.commands import Happened, Span, Transition
+from gatelift.core.state.pod_counts import BOUNDS
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
-KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
-"""Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""
 LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 CLASS = "priority_class"
 Of = tuple[str, str, str]
@@ -77,7 +76,7 @@ class _Wait:
     def __init__(self, made: _Making, name: str, text: str, *labels: str) -> None:
         def histogram(prefix: str, queue: tuple[str, ...]) -> Histogram:
             labelled = [*queue, *labels, REPLICA_ROLE]
-            return Histogram(f"{prefix}_{name}", text, labelled, buckets=KUEUE_BUCKETS, registry=made.registry)
+            return Histogram(f"{prefix}_{name}", text, labelled, buckets=BOUNDS, registry=made.registry)
 
         self._series = _Series(*_both(made, histogram))
 

@@ -19,7 +19,7 @@ from gatelift.core.records.attempt_states import Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state.core import Core
-from gatelift.core.told import event_texts, failed_containers
+from gatelift.core.told import event_texts, failed_containers, pod_moments
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED
 from gatelift_kube.objects.conditions import TRUE, find
@@ -77,6 +77,7 @@ def _too_many(core: Core, outstanding: Outstanding) -> None:
     owner = core.knowledge.owners.get(outstanding.ref)
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, event_texts.EXCESS_DELETED, event_texts.EXCESS)
+        pod_moments.rejected(core, owner, event_texts.EXCESS_DELETED)
 
 
 def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
@@ -309,5 +310,6 @@ def lifted(core: Core, attempt: Attempt, now: float) -> None:
         return
     if attempt.cluster == LOCAL_CLUSTER:
         _owner(core, known, texts.STARTED, event_texts.started(queue_of(core, known, attempt)))
+    pod_moments.let_go_elsewhere(core, known, attempt)
     seconds = {Span.LIFT: max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
     _note(core, known, attempt, Happened.LIFTED, _Story("let go", seconds))

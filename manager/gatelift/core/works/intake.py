@@ -16,6 +16,7 @@ from gatelift.core.records.work import Owner
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core
+from gatelift.core.told import pod_moments
 from gatelift.core.works import owners
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
@@ -294,6 +295,7 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     if kind is None:
         return
     owner = Owner(kind, obj, raw)
+    pod_moments.seen(core, known, owner)
     # Also what is none of ours now: a Workload may say that it was, or is yet to come.
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
