@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gatelift.cli import clusters
+from gatelift.cli import clusters, gathered
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
 from gatelift.cli.ghosts import ghost_of
@@ -153,6 +153,9 @@ def maker_of(workload: Workload) -> str:
     Of many the first are named: whoever may make Workloads writes thousands.
     """
     owners = owners_of(workload)
+    if gathered.is_marked(workload):
+        pods = len(workload.metadata.owner_references)
+        return f"group {workload.metadata.name} ({pods} {'pod' if pods == 1 else 'pods'})"
     named = ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners[:MAKERS_MAX])
     return f"{named} and {len(owners) - MAKERS_MAX} more" if len(owners) > MAKERS_MAX else named
 
@@ -192,8 +195,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
         found = placement_of(workload)
         if not found.cluster or found.finished:
             continue
-        admission = workload.status.admission
-        pods = sum(each.count or 0 for each in admission.pod_set_assignments) if admission is not None else 0
+        pods = sum(record.granted(workload).values())
         rows.append(
             (
                 found.cluster,

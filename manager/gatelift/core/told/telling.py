@@ -50,8 +50,15 @@ def written(core: Core, outstanding: Outstanding) -> None:
     if purpose in _OF_WORKLOADS:
         reason, text = _OF_WORKLOADS[purpose]
         _owner(core, known, reason, text(str(outstanding.ref.key)))
-    if attempt is None or purpose in _OF_WORKLOADS:
-        return
+    if purpose is Purpose.ADD_OWNERS:
+        text = event_texts.owners_added(len(known.metadata.owner_references))
+        _workload(core, known, event_texts.OWNERS_ADDED, text)
+    if attempt is not None and purpose not in _OF_WORKLOADS:
+        _of_attempt(core, known, attempt, purpose)
+
+
+def _of_attempt(core: Core, known: Workload, attempt: Attempt, purpose: Purpose) -> None:
+    """Tell of a write that takes an attempt on its way."""
     if purpose is Purpose.RESERVE or (purpose in WINNER and not attempt.reservation_told):
         _reserved(core, known, attempt)
     if purpose in WINNER:
