@@ -51,8 +51,8 @@ def written(core: Core, outstanding: Outstanding) -> None:
         reason, text = _OF_WORKLOADS[purpose]
         _owner(core, known, reason, text(str(outstanding.ref.key)))
     if purpose is Purpose.ADD_OWNERS:
-        text = event_texts.owners_added(len(known.metadata.owner_references))
-        _workload(core, known, event_texts.OWNERS_ADDED, text)
+        added = event_texts.owners_added(len(known.metadata.owner_references))
+        _workload(core, known, event_texts.OWNERS_ADDED, added)
     if attempt is not None and purpose not in _OF_WORKLOADS:
         _of_attempt(core, known, attempt, purpose)
 
