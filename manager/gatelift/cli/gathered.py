@@ -13,7 +13,7 @@ from gatelift.cli.render import Typed, age
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kinds.shared import markers
-from gatelift_kinds.shared.gathered import Gathered, Leaving, Replaced
+from gatelift_kinds.shared.gathered import Gathered, Replaced, StoppingObject
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.deciding.errors import ForbiddenError
 from gatelift_kube.objects.kueue import Workload
@@ -36,7 +36,7 @@ class GatheredExplanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundWork:
     """A work of several objects: where its Workload belongs, and all that is known of it. `not_seen`: of which kind."""
 
     key: ObjectKey
@@ -48,12 +48,12 @@ def is_marked(workload: Workload) -> bool:
     return workload.metadata.annotations.get(markers.IS_GROUP_WORKLOAD) == "true"
 
 
-async def found_at(client: Client, key: ObjectKey, member: str = "") -> Found | None:
+async def found_at(client: Client, key: ObjectKey, member: str = "") -> FoundWork | None:
     """Return the work of several objects whose Workload belongs there, or that has an object of the name `member`.
 
     None where there is none. ForbiddenError: the caller may not list them.
     """
-    works: dict[str, Found] = {}
+    works: dict[str, FoundWork] = {}
     wanted = ""
     for resource, kinds in _gathering().items():
         selection = Selection(namespace=key.namespace, labels=TAKEN_OVER.labels)
@@ -70,7 +70,7 @@ async def found_at(client: Client, key: ObjectKey, member: str = "") -> Found | 
                     gathered = kind.gathering(served.object)
                     if gathered is None:
                         continue
-                    known = works[name] = Found(key=ObjectKey(key.namespace, name), gathered=gathered)
+                    known = works[name] = FoundWork(key=ObjectKey(key.namespace, name), gathered=gathered)
                 known.gathered.put(served.object, served.raw)
     return works.get(key.name) or works.get(wanted)
 
@@ -130,7 +130,7 @@ def _of_place(one: Replaced) -> str:
     return f"{one.name} failed, and {one.by or 'another pod'} {'takes' if one.by else 'has'} its place"
 
 
-def _of_leaving(one: Leaving, now: dt.datetime) -> str:
+def _of_leaving(one: StoppingObject, now: dt.datetime) -> str:
     return f"{one.name} has been stopping for {age(one.since, now)}"
 
 
