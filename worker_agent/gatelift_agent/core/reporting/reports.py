@@ -44,7 +44,7 @@ from gatelift_wire.values.messages import (
     Stopped,
 )
 
-REPORTS_AT_ONCE = 128
+REPORTS_AT_ONCE = 64
 """Objects of one placement that are told of in one call; the others follow at once after it."""
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
