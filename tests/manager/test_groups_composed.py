@@ -129,6 +129,8 @@ def test_pg_20_fast_admission_makes_the_workload_with_the_first_pod_and_later_on
     assert (pod_sets_of(workload), owners_of(workload)) == ([3], ["a"])
     join(world, a_member("b", at=2, notes=fast), a_member("c", at=3, notes=fast))
     assert owners_of(world.find("Workload")) == ["a", "b", "c"]
+    added = [one.message for one in world.emitted if one.reason == "OwnerReferencesAdded"]
+    assert added[-1] == "Added owner references: the Workload names 3 pods now"
     join(world, a_member("d", at=4, notes=fast))
     assert [name for name, _ in warnings(world, "ExcessPodDeleted")] == ["d"]
     assert owners_of(world.find("Workload")) == ["a", "b", "c"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import msgspec
 
-from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
+from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots, told
 from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
@@ -29,7 +29,7 @@ from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, 
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
 from gatelift_kinds.shared import markers
-from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
+from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
@@ -236,6 +236,11 @@ class GatheredPods:
         return bool(self._absent(workload)) or is_true(workload.status.conditions, WAITING)
 
     @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        return self.members.counts[MemberState.WAITING]
+
+    @property
     def may_run(self) -> bool:
         """Say whether a pod was let go, also one that is being deleted."""
         return any(self.members.counts[state] for state in RUNNING)
@@ -380,6 +385,13 @@ class GatheredPods:
         else:
             operations.append({"op": "add", "path": "/metadata/ownerReferences", "value": references})
         return encode(operations)
+
+    def told(self, workload: Workload | None) -> ToldOfAll:
+        """Return where the pods stand, whose place is whose, and what lacks."""
+        pods = {uid: pod for uid, (pod, _) in self._pods.items()}
+        counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
+        lacks = self.lacks() if workload is None or workload.status.admission is None else None
+        return told.told(self.members, pods, counts, lacks.text if lacks is not None else "")
 
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""

@@ -40,6 +40,36 @@ class PlacedPart(NamedTuple):
     pod_set: str
 
 
+class StoppingObject(NamedTuple):
+    """An object that is being deleted and may still run: its name, and since when, RFC 3339 in UTC."""
+
+    name: str
+    since: str
+
+
+class Replaced(NamedTuple):
+    """One whose place another one has, or is to have. `why`: it failed, or is leaving.
+
+    `by`: who is about to take it, "" where that is not known any more, or nobody is there yet (`is_taken`: it is).
+    """
+
+    name: str
+    by: str
+    why: str
+    is_taken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldOfAll:
+    """What people are told of all objects: how many stand where, what lacks, whose place is whose, what leaves."""
+
+    wanted: int
+    standing: tuple[tuple[str, int], ...]
+    lacks: str
+    replaced: tuple[Replaced, ...]
+    leaving: tuple[StoppingObject, ...]
+
+
 class Gathered(Protocol):
     """All objects of one work. `put` and `drop` may be called again and change nothing then."""
 
@@ -131,6 +161,11 @@ class Gathered(Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        ...
+
+    @property
     def may_run(self) -> bool:
         """Say whether an object was let go and is not known to have stopped."""
         ...
@@ -207,6 +242,10 @@ class Gathered(Protocol):
 
     def owners_patch(self, workload: Workload) -> bytes | None:
         """Return the JSON patch that has a Workload name the objects which it does not name yet; None for none."""
+        ...
+
+    def told(self, workload: Workload | None) -> ToldOfAll:
+        """Return what people are told who ask: of the objects, and of their Workload, where they have one."""
         ...
 
     def releases(self, uid: str) -> bool:

@@ -265,6 +265,8 @@ class Tracked:
     user_gates: tuple[str, ...] | None = None
     reported: Hashable = None
     """What the last report said of it: a `Seen`."""
+    told_of: KubeObject | None = None
+    """The version of which just that is seen: it need not be looked into again."""
 
     @property
     def is_gone(self) -> bool:
@@ -385,6 +387,9 @@ class Placement:
     """What the manager was told of a stop that waits while the namespace goes."""
     namespace_asked: bool = False
     """A read of its namespace is under way."""
+    look_from: float = 0.0
+    """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
+    looked_as: PlacementState | None = None
     child_retry_at: dict[str, float] = field(default_factory=dict)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 

@@ -152,7 +152,8 @@ def let_go_as(kind: Kind[Any], obj: KubeObject) -> tuple[str, PlacementKey] | No
     By its mark, which nobody can take off or change while it runs, and labels anybody. By its labels where it is held
     back, where it has no mark (there was no room for one), and where somebody has put others beside it.
     """
-    meta, own = obj.metadata, _own_marks(obj, kind.specs(obj)) if kind.let_go_here(obj) else set()
+    specs = () if isinstance(obj, Pod) else kind.specs(obj)
+    meta, own = obj.metadata, _own_marks(obj, specs) if kind.let_go_here(obj) else set()
     if len(own) == 1:
         return own.pop()
     key = key_of(meta)
