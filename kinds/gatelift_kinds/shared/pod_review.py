@@ -12,7 +12,9 @@ from gatelift_kinds.shared.patches import Operation, add_to_map
 from gatelift_kinds.shared.review import FieldError, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.role_hash import role_hash
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
+from gatelift_kube.values.plain_text import plain
 
+SHOWN_CHARS_MAX = 100
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -92,11 +94,14 @@ def _managed(obj: Object) -> list[FieldError]:
 
 
 def _of_group(old: Object, new: Object) -> list[FieldError]:
-    """Return what of its group a pod may not change: its name, and that nobody is to replace it."""
+    """Return what of its group a pod may not change: whether it is in one, which, and that nobody is to replace it."""
     errors: list[FieldError] = []
     before, after = group(old), group(new)
     if before and before != after:
         errors.append(invalid(group_path(new), after, "is immutable once set: make a new pod instead"))
+    if after and not before and markers.MANAGED in rules.marks(old):
+        text = "cannot be given to a pod that was queued by itself: make a new pod in the group"
+        errors.append(invalid(group_path(new), plain(after, SHOWN_CHARS_MAX), text))
     notes_before, notes_after = rules.notes(old), rules.notes(new)
     if (
         notes_before.get(markers.RETRIABLE_IN_GROUP) == "false"

@@ -23,6 +23,7 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import PodsTaken, Surroundings
 from gatelift.webhooks.tls import ServingTls
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector
@@ -98,7 +99,13 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
 class Daemon:
     """The running daemon. `start`, then `stop`; `problem` is set when a part has failed for good."""
 
-    def __init__(self, client: Client, settings: WebhookSettings, wall: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: WebhookSettings,
+        wall: Callable[[], datetime] | None = None,
+        kinds: Registry = SERVED,
+    ) -> None:
         self._client = client
         self._settings = settings
         self._wake = asyncio.Event()
@@ -121,6 +128,7 @@ class Daemon:
             Reservations(client),
             namespace=settings.namespace,
             elsewhere=frozenset(map(kind_and_group, settings.external_frameworks)),
+            kinds=kinds,
         )
         metrics = WebhookMetrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)
