@@ -87,10 +87,11 @@ class Asks(Protocol[UserT_contra]):
         """
         return _uid(obj)
 
-    def gathering(self, obj: UserT_contra) -> Gathered | None:
+    def gathering(self, obj: UserT_contra, copied: Sequence[str] = ()) -> Gathered | None:
         """Return what is to be kept of all objects of its work, as of none yet; None where a work has one object.
 
-        Of a kind that gathers, nobody takes one object for all, however many there are.
+        `copied`: keys of labels that go on to its Workload. Of a kind that gathers, nobody takes one object for all,
+        however many there are.
         """
         return None
 

@@ -6,7 +6,7 @@ follows. What a worker says of a pod is no part of it yet: as far as is known he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -36,15 +36,27 @@ NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served
 class GatheredPods:
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
-    `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
-    do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
-    pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
-    that was looked at last, and why it is not the group's.
+    `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
+    last seen. `_unserved`: what a pod asks for that groups do not have, by its UID. `_unnamed`: pods of which it is not
+    known that the Workload names them. `_specs`: of a pod set, the pod that its template is of, and the spec that comes
+    of it. `_judged`: the Workload of the group's name that was looked at last, and why it is not the group's.
     """
 
-    __slots__ = ("_group", "_is_ours", "_judged", "_namespace", "_pods", "_specs", "_unnamed", "_unserved", "members")
+    __slots__ = (
+        "_copied",
+        "_group",
+        "_is_ours",
+        "_judged",
+        "_namespace",
+        "_pods",
+        "_specs",
+        "_unnamed",
+        "_unserved",
+        "members",
+    )
 
-    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
+    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
+        self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
         self.members = GroupMembers()
         self._pods: dict[str, tuple[Pod, bytes]] = {}
@@ -67,7 +79,7 @@ class GatheredPods:
         gated = member.facts_of(obj).gated
         unserved = _not_served(said, meta)
         fit = roles.RoleFit(role_of(spec, said.role_hash)) if unserved else roles.fit(said, spec, lifted=not gated)
-        self.members.put(member_of(obj, fit, shape_of(spec) if gated else ""))
+        self.members.put(member_of(obj, fit, shape_of(spec) if gated else "", copied=self._copied))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -126,7 +138,12 @@ class GatheredPods:
         if isinstance(plan, NotYet):
             raise KindError(plan.text)
         about = document.GroupWorkload(
-            namespace=self._namespace, group=self._group, queue=self.queue_name, priority=priority, limit=self._limit
+            namespace=self._namespace,
+            group=self._group,
+            queue=self.queue_name,
+            priority=priority,
+            limit=self._limit,
+            labels={key: self.members.tally(key).agreed or "" for key in self.members.labels},
         )
         owners = [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
         raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gatelift_kinds.any_pod.kind import AnyPodKind
 from gatelift_kinds.pod_group import marks, roles
@@ -33,9 +33,9 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
         """Return the id of its group's work."""
         return work_id(obj.metadata.namespace, _group(obj))
 
-    def gathering(self, obj: Pod) -> Gathered:
+    def gathering(self, obj: Pod, copied: Sequence[str] = ()) -> Gathered:
         """Return the count of its group, of no pods yet."""
-        return GatheredPods(obj.metadata.namespace, _group(obj), self.managed)
+        return GatheredPods(obj.metadata.namespace, _group(obj), self.managed, copied)
 
     def workload_name(self, obj: Pod) -> str:
         """Return the group's name."""

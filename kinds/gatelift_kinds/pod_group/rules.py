@@ -33,7 +33,8 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new pod, after defaulting."""
     errors = [*_problems(obj), *_bound(obj)]
     warnings = tuple(marks.warnings(rules.marks(obj), rules.notes(obj)))
-    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.created(obj, facts))
+    shared = pod_review.created(obj, facts, prebuilt_served=True)
+    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), shared)
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:

@@ -55,7 +55,7 @@ def template_of(raw: bytes) -> Template:
     """Return the template of a pod as served: without what the API server put in, our gate, and marks of the home."""
     document = decode(raw)
     spec, meta = document.get("spec") or {}, document.get("metadata") or {}
-    gates = [each for each in objects(spec, "schedulingGates") if each.get("name") != markers.ADMISSION_GATE]
+    gates = [each for each in objects(spec, "schedulingGates") if each.get("name") not in markers.GATES_OF_ADMISSION]
     server_additions.keep(spec, "schedulingGates", gates)
     server_additions.drop(spec)
     for name in _OF_ONE_POD:

@@ -28,7 +28,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     if facts.by_agent:
         return ()
     if markers.POD_SUSPENDING_PARENT in rules.notes(obj):
-        return (*_gate(obj), *_hash(obj))
+        return (*_gates(obj, facts), *_hash(obj))
     if facts.owner_managed:
         return _unmarked(obj)
     if not (facts.namespace_selected and facts.pod_taken):
@@ -38,12 +38,13 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     if not queued:
         return ()
     added[markers.MANAGED] = markers.MANAGED_VALUE
-    return (*rules.label_operations(obj, added), *_finalizer(obj), *_gate(obj), *_hash(obj))
+    return (*rules.label_operations(obj, added), *_finalizer(obj), *_gates(obj, facts), *_hash(obj))
 
 
-def created(obj: Object, facts: WebhookFacts) -> Verdict:
+def created(obj: Object, facts: WebhookFacts, *, prebuilt_served: bool = False) -> Verdict:
     """Return what is wrong with a new pod, after defaulting, whether it is alone or in a group."""
-    errors = [*rules.created(obj), *_managed(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
+    errors = rules.created(obj, prebuilt_served=prebuilt_served)
+    errors += [*_managed(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
         errors += [*rules.claims(obj.get("spec"), "spec"), *rules.grace(obj.get("spec"), "spec")]
     if markers.ELASTIC_JOB in rules.notes(obj):
@@ -166,9 +167,14 @@ def _finalizer(obj: Object) -> list[Operation]:
     return _append(("metadata", "finalizers"), (obj.get("metadata") or {}).get("finalizers"), markers.MANAGED)
 
 
-def _gate(obj: Object) -> list[Operation]:
-    present = (obj.get("spec") or {}).get("schedulingGates")
-    return _append(("spec", "schedulingGates"), present, {"name": markers.ADMISSION_GATE})
+def _gates(obj: Object, facts: WebhookFacts) -> list[Operation]:
+    present = (obj.get("spec") or {}).get("schedulingGates") or []
+    ours = markers.GATES_OF_ADMISSION if facts.topology_gate else markers.GATES_OF_ADMISSION[:1]
+    found: list[Operation] = []
+    for gate in ({"name": name} for name in ours):
+        found += _append(("spec", "schedulingGates"), present, gate)
+        present = [*present, gate]
+    return found
 
 
 def _hash(obj: Object) -> list[Operation]:

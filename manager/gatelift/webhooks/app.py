@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gatelift.config import METRICS_OFF, POD_FRAMEWORK, Configuration, kind_and_group
+from gatelift.config import METRICS_OFF, POD_FRAMEWORK, TOPOLOGY_GATE, Configuration, kind_and_group
 from gatelift.selector_settings import as_selector, managed_namespaces
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
@@ -61,6 +61,7 @@ class WebhookSettings:
     client_ca: str = ""
     manage_without_queue: bool = False
     default_priority_class: bool = True
+    topology_gate: bool = False
     namespace_selector: LabelSelector = field(default_factory=LabelSelector)
     pods: PodsTaken = field(default_factory=PodsTaken)
     external_frameworks: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         client_ca=configuration.gatelift.webhook_client_ca,
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
+        topology_gate=configuration.feature_gates.get(TOPOLOGY_GATE, False),
         namespace_selector=selector,
         pods=PodsTaken(
             on=POD_FRAMEWORK in configuration.integrations.frameworks,
@@ -120,6 +122,7 @@ class Daemon:
             manage_without_queue=settings.manage_without_queue,
             default_priority_class=settings.default_priority_class,
             pods=settings.pods,
+            topology_gate=settings.topology_gate,
             changed=self._wake.set,
         )
         judge = Judge(

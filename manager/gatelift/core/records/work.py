@@ -158,10 +158,10 @@ class Work:
         """Say whether nothing is known of it."""
         return not (self.objects or self._named or self._through) and self.part_of is None
 
-    def gain(self, owner: Owner) -> None:
-        """Take in an object, or another version of it."""
+    def gain(self, owner: Owner, copied: tuple[str, ...] = ()) -> None:
+        """Take in an object, or another version of it; `copied`: see `Works`."""
         if self.gathered is None:
-            self.gathered = owner.kind.gathering(owner.object)
+            self.gathered = owner.kind.gathering(owner.object, copied)
         if self.gathered is not None:
             self.gathered.put(owner.object, owner.raw)
             if not self.gathered.is_abandoned:
@@ -266,10 +266,11 @@ NOBODYS = Work((Resource("", "", "", ""), "", "", ""))
 class Works:
     """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has.
 
-    `_parts`: the objects that are of a larger work. `_gathered`: works of several objects, by where their Workload
-    belongs; the first one, should kinds disagree about that.
+    `_copied`: keys of labels that go on from objects to their Workload. `_parts`: the objects that are of a larger
+    work. `_gathered`: works of several objects, by where their Workload belongs; the first one, should kinds disagree.
     """
 
+    _copied: tuple[str, ...] = ()
     _by_id: dict[Name, Work] = field(default_factory=dict)
     _parts: set[Name] = field(default_factory=set)
     _gathered: dict[ObjectKey, Work] = field(default_factory=dict)
@@ -309,7 +310,7 @@ class Works:
         if before is not None and (before.work, _place(before)) != (owner.work, _place(owner)):
             self.drop_object(before)
         whole = self._at(owner.work)
-        whole.gain(owner)
+        whole.gain(owner, self._copied)
         if whole.gathered is not None:
             self._gathered.setdefault(whole.key, whole)
         if owner.work is not owner.name:
