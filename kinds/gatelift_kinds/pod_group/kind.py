@@ -9,10 +9,11 @@ from gatelift_kinds.pod_group import marks, roles
 from gatelift_kinds.pod_group.document import work_id
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
+from gatelift_kinds.pod_group.shapes import quota_digest
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.patches import decode
-from gatelift_kinds.shared.values import ALL_GRANTED, KindError, Part, Priority
+from gatelift_kinds.shared.values import ALL_GRANTED, KindError, MergeConflictError, Part, Placing, Priority
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 
@@ -56,6 +57,14 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Refuse: nothing of a group travels by one pod."""
         raise KindError(f"placement: {OF_ALL}")
+
+    def local_lift_patch(self, obj: Pod, raw: bytes, placing: Placing) -> bytes:
+        """Return the patch of any pod, for one that needs what its group was admitted for."""
+        admitted = placing.start(self.pod_set_of(obj, raw)).needs
+        if admitted and quota_digest(obj.spec) != admitted:
+            text = "asks for something else than the group was admitted for: make it like the others of its role"
+            raise MergeConflictError(f"pod {obj.metadata.name}: {text}")
+        return super().local_lift_patch(obj, raw, placing)
 
     def pod_set_of(self, obj: Pod, raw: bytes) -> str:
         """Return its role."""

@@ -5,6 +5,7 @@ Neighbour: `placing` sends it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gatelift.core.dispatching import additions, fit
@@ -15,6 +16,7 @@ from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
+from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 
@@ -40,12 +42,14 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
             ObjectTemplate(name=one.called.name, pod_set=one.pod_set, template=one.called.uid, metadata=b"{}")
             for one in parts
         ),
-        pod_sets=with_needs(asked, known),
+        pod_sets=with_needs(asked, known, gathered.needs),
         policy=attempt.policy,
     )
 
 
-def with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
+def with_needs(
+    pod_sets: tuple[PodSetRequest, ...], known: Workload, digest: Callable[[PodSpec], str] = needs_digest
+) -> tuple[PodSetRequest, ...]:
     """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
-    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
+    needs = {one.name: digest(one.template.spec) for one in known.spec.pod_sets}
     return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)

@@ -29,6 +29,8 @@ EXCESS = "Excess pod deleted: the group has as many as it is to have without it"
 NOT_COMPOSED = "ErrWorkloadCompose"
 """Reasons of events as Kueue spells them; this one where no Workload can be made of what is there."""
 WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict"
+GROUP_SHAPE_MISMATCH = "GroupShapeMismatch"
+"""At a pod of a group that has none of its roles."""
 
 
 def admitted_event(cluster_queue: str, waited: float) -> str:
