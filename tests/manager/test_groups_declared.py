@@ -146,6 +146,7 @@ def test_dw_3_one_of_another_shape_is_never_let_go_and_told_the_first_difference
     assert difference in text
     assert wanted(world) == ["driver"]
     assert names(world) == ["driver", "w0"]
+    assert owners_of(world.find("Workload")) == ["driver"]
 
 
 def test_dw_3_one_of_the_declared_shape_takes_the_place() -> None:

@@ -321,7 +321,7 @@ class GatheredPods:
 
     def _present(self, uid: str) -> tuple[str, str, str] | None:
         found = self.members.get(uid)
-        return found.named if found is not None and found.state in PRESENT else None
+        return found.named if found is not None and found.role and found.state in PRESENT else None
 
     def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
         """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
