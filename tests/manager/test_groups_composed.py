@@ -224,21 +224,19 @@ def test_a_workload_that_asks_for_less_than_its_pods_do_is_put_right_before_it_h
 
 
 @pytest.mark.parametrize(
-    ("labels", "notes"),
+    ("labels", "notes", "said"),
     [
-        ({f"{K}pod-group-role": "worker"}, {}),
-        ({}, {f"{K}pod-group-sets": "[]"}),
-        ({f"{K}prebuilt-workload-name": GROUP}, {}),
+        ({f"{K}pod-group-role": "worker"}, {}, "no pod of the group declares its sets"),
+        ({}, {f"{K}pod-group-sets": "[]"}, "must be a list of sets"),
+        ({f"{K}prebuilt-workload-name": GROUP}, {}, "not served"),
     ],
-    ids=["a role", "sets", "a prebuilt Workload"],
+    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "a prebuilt Workload"],
 )
-def test_what_groups_do_not_have_yet_is_told_and_nothing_is_made_of_it(
-    labels: dict[str, str], notes: dict[str, str]
-) -> None:
+def test_what_no_workload_is_made_of_is_told(labels: dict[str, str], notes: dict[str, str], said: str) -> None:
     world = a_world_with_groups()
     join(world, a_member("a", total=1, labels=labels, notes=notes))
     ((_, text),) = warnings(world, "ErrWorkloadCompose")
-    assert "not served" in text
+    assert said in text
     assert world.all("Workload") == []
 
 

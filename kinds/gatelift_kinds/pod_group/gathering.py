@@ -6,13 +6,15 @@ follows, `elsewhere` keeps what is known of each pod's run at a worker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
-from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots, told
-from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
+from gatelift_kinds.pod_group import composition, document, marks, member, slots, told
+from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
+from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.ends import (
     EVICTED,
@@ -27,7 +29,7 @@ from gatelift_kinds.pod_group.ends import (
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.reading import member_of
-from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
+from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
@@ -37,25 +39,29 @@ from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import Condition, ObjectMeta
+from gatelift_kube.values.plain_text import plain
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
-NOT_DECLARED = f"sets of pods that come later ({markers.POD_GROUP_SETS}) are not served: make all pods of the group"
 NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
 
 class GatheredPods:
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
-    `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
-    do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
-    pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
-    that was looked at last, and why it is not the group's; `_names`: the one of which it was asked last whom it names,
-    and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that began.
+    `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
+    last seen. `_declaring`: who declares the sets of all. `_unserved`: what a pod asks for that groups do not have, by
+    its UID; `_unfit`: why it has no role. `_unnamed`: pods of which it is not known that the Workload names them.
+    `_specs`: of a pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of
+    the group's name that was looked at last, and why it is not the group's; `_names`: the one of which it was asked
+    last whom it names, and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that
+    began.
     """
 
     __slots__ = (
+        "_copied",
+        "_declaring",
         "_group",
         "_is_ours",
         "_judged",
@@ -64,17 +70,21 @@ class GatheredPods:
         "_pods",
         "_specs",
         "_stopping",
+        "_unfit",
         "_unnamed",
         "_unserved",
         "_where",
         "members",
     )
 
-    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
+    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
+        self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
         self.members = GroupMembers()
         self._pods: dict[str, tuple[Pod, bytes]] = {}
         self._unserved: dict[str, str] = {}
+        self._unfit: dict[str, str] = {}
+        self._declaring = Declaring()
         self._unnamed: set[str] = set()
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
@@ -94,9 +104,11 @@ class GatheredPods:
             return
         said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
         gated = member.facts_of(obj).gated
-        unserved = _not_served(said, meta)
-        fit = roles.RoleFit(role_of(spec, said.role_hash)) if unserved else roles.fit(said, spec, lifted=not gated)
-        self.members.put(member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid)))
+        unserved = _not_served(meta)
+        named = (meta.creation_timestamp or "", meta.name, meta.uid)
+        self._declaring.put(named, said, spec, self._pods, lifted=not gated)
+        fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
+        self.members.put(member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -104,14 +116,36 @@ class GatheredPods:
             self._unserved[meta.uid] = unserved
         else:
             self._unserved.pop(meta.uid, None)
+        if fit.role:
+            self._unfit.pop(meta.uid, None)
+        else:
+            self._unfit[meta.uid] = plain(fit.text, TEXT_CHARS_MAX)
 
     def drop(self, uid: str) -> None:
         """Let go of a pod that is gone, or is not ours any more."""
         self.members.drop(uid)
         self._pods.pop(uid, None)
         self._unserved.pop(uid, None)
+        self._unfit.pop(uid, None)
         self._unnamed.discard(uid)
         self._where.forget(uid)
+        self._declaring.drop(uid, self._pods)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The UIDs of the pods that are to be read anew, the first ones: their group was declared since."""
+        return tuple(islice(self._declaring.unread, AT_ONCE))
+
+    def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
+        """Read pods anew, by what is declared now, and return them."""
+        found = [each for each in map(self._pods.get, uids) if each is not None]
+        for pod, raw in found:
+            self.put(pod, raw)
+        return tuple(Called(pod.metadata.name, pod.metadata.uid) for pod, _ in found)
+
+    def misfit(self, uid: str) -> str:
+        """Return why a pod has no role, and is not let go; "" where it has one."""
+        return self._unfit.get(uid, "")
 
     @property
     def speaker(self) -> Called | None:
@@ -166,8 +200,13 @@ class GatheredPods:
         if self._unserved:
             return NothingToAsk(text=next(iter(self._unserved.values())))
         found = self._plan()
+        if self._unfit and not self.members.present:
+            return NothingToAsk(text=next(iter(self._unfit.values())))
         if isinstance(found, NotYet):
             return NothingToAsk(text=found.text, surplus=self._called(found.surplus[:AT_ONCE]))
+        if self._declaring.driver is not None:
+            beyond_roles = self._beyond(found.counts)
+            return NothingToAsk(surplus=self._called(beyond_roles)) if beyond_roles else None
         total = sum(found.counts.values())
         beyond = slots.surplus_of_all(self.members, total, AT_ONCE)
         return NothingToAsk(surplus=self._called(beyond)) if beyond else None
@@ -178,10 +217,15 @@ class GatheredPods:
         if isinstance(plan, NotYet):
             raise KindError(plan.text)
         about = document.GroupWorkload(
-            namespace=self._namespace, group=self._group, queue=self.queue_name, priority=priority, limit=self._limit
+            namespace=self._namespace,
+            group=self._group,
+            queue=self.queue_name,
+            priority=priority,
+            limit=self._limit,
+            labels={key: self.members.tally(key).agreed or "" for key in self.members.labels},
         )
         owners = [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
-        raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets}
+        raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets if each.like}
         written = document.document(plan, about, owners, raws)
         problem = document.too_large(written)
         if problem:
@@ -217,11 +261,7 @@ class GatheredPods:
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
         counts = {each.name: each.count for each in workload.spec.pod_sets}
-        found: list[str] = []
-        for name, count in counts.items():
-            role = self.members.roles.get(name)
-            if role is not None:
-                found += slots.surplus(role, slots.places(role, count), AT_ONCE)
+        found = self._beyond(counts)
         if not self._fast:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
@@ -361,6 +401,10 @@ class GatheredPods:
             found[each.name] = min(done, self._free(each, granted, waits + self._count(each.name, *RUNNING)))
         return {name: count for name, count in found.items() if count > 0}
 
+    def needs(self, spec: PodSpec) -> str:
+        """Return the digest of what quota is counted by."""
+        return quota_digest(spec)
+
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
         found = end(self.members, _total(workload), serving=self._says.serving)
@@ -368,7 +412,8 @@ class GatheredPods:
 
     def pods_ready(self, workload: Workload) -> bool:
         """Return whether as many as the group has are ready, or have succeeded."""
-        return all_ready(self.members, _total(workload))
+        declares = self._declaring.driver is not None  # who has not come yet is not waited for
+        return all_ready(self.members, self.members.present if declares else _total(workload))
 
     def owners_patch(self, workload: Workload) -> bytes | None:
         """Return the patch that adds the present pods which the Workload does not name yet as owners."""
@@ -433,7 +478,19 @@ class GatheredPods:
         return markers.max_execution_seconds({markers.MAX_EXECUTION_SECONDS: agreed or ""})
 
     def _plan(self) -> GroupPlan | NotYet:
-        return composition.compose(self.members, fast=self._fast)
+        driver = self._declaring.driver
+        if driver is None:
+            return composition.compose(self.members, fast=self._fast)
+        return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
+
+    def _beyond(self, counts: Mapping[str, int]) -> list[str]:
+        """Return the pods beyond the count of their role, of the first ones of each."""
+        found: list[str] = []
+        for name, count in counts.items():
+            role = self.members.roles.get(name)
+            if role is not None:
+                found += slots.surplus(role, slots.places(role, count), AT_ONCE)
+        return found[:AT_ONCE]
 
     def _named_by(self, workload: Workload) -> frozenset[str]:
         """Return the UIDs that a Workload names, gone through once for each version."""
@@ -469,7 +526,7 @@ class GatheredPods:
 
     def _present(self, uid: str) -> tuple[str, str, str] | None:
         found = self.members.get(uid)
-        return found.named if found is not None and found.state in PRESENT else None
+        return found.named if found is not None and found.role and found.state in PRESENT else None
 
     def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
         """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
@@ -486,10 +543,14 @@ class GatheredPods:
 
     def _spec(self, planned: PlannedSet) -> PodSpec:
         """Return the spec of a pod set as its template has it, made once for each version of the pod it is of."""
-        raw = self._pods[planned.like][1]
+        raw = self._pods[planned.like][1] if planned.like else planned.template
         made_of, spec = self._specs.get(planned.name, (b"", PodSpec()))
         if made_of is not raw:
-            spec = msgspec.json.decode(template_of(raw).spec, type=PodSpec)
+            spec = (
+                msgspec.json.decode(template_of(raw).spec, type=PodSpec)
+                if planned.like
+                else msgspec.json.decode(raw, type=PodTemplate).spec
+            )
             if len(self._specs) > SETS_MAX:
                 self._specs.clear()
             self._specs[planned.name] = (raw, spec)
@@ -500,8 +561,6 @@ def _total(workload: Workload) -> int:
     return sum(each.count for each in workload.spec.pod_sets)
 
 
-def _not_served(said: marks.GroupMarks, meta: ObjectMeta) -> str:
+def _not_served(meta: ObjectMeta) -> str:
     """Return what a pod asks for that groups do not have, with the way out; "" for nothing."""
-    if said.declared:
-        return NOT_DECLARED
     return NOT_PREBUILT if markers.prebuilt_name(meta.labels, meta.annotations) else ""

@@ -6,11 +6,12 @@ goes through all of them. Neighbour: `gatelift_kinds.kind`, which says whether a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from gatelift_kinds.shared.values import ObjectEnd, Part, Priority, PriorityNames
+from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
@@ -79,6 +80,19 @@ class Gathered(Protocol):
 
     def drop(self, uid: str) -> None:
         """Let go of an object that is gone."""
+        ...
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The UIDs of objects that are to be read anew, since another one says now what they are; the first ones."""
+        ...
+
+    def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
+        """Read objects anew, and return them."""
+        ...
+
+    def misfit(self, uid: str) -> str:
+        """Return why an object has no place among them, with the way out: it is never let go; "" where it has one."""
         ...
 
     def __len__(self) -> int:
@@ -230,6 +244,10 @@ class Gathered(Protocol):
 
         Asked from the time on at which it begins to be stopped: who was over before does not count.
         """
+        ...
+
+    def needs(self, spec: PodSpec) -> str:
+        """Return the digest of what each pod of a pod set needs by what was admitted: none is let go that differs."""
         ...
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:

@@ -6,7 +6,7 @@ leaves later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gatelift.core import texts
@@ -23,6 +23,7 @@ from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered, PlacedPart
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
+from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.keys import PlacementKey
@@ -52,7 +53,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
         name=work.key.name,
         queue=known.spec.queue_name,
         objects=objects,
-        pod_sets=with_needs(asked, known) if local else asked,
+        pod_sets=with_needs(asked, known, gathered.needs) if local else asked,
         policy=attempt.policy,
         release=release.rule_of(core, known, attempt).value,
     )
@@ -85,9 +86,11 @@ def templates(
     return tuple(objects), tuple(contents)
 
 
-def with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
+def with_needs(
+    pod_sets: tuple[PodSetRequest, ...], known: Workload, digest: Callable[[PodSpec], str] = needs_digest
+) -> tuple[PodSetRequest, ...]:
     """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
-    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
+    needs = {one.name: digest(one.template.spec) for one in known.spec.pod_sets}
     return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
 
 

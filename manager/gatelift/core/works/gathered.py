@@ -23,7 +23,7 @@ from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
-from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
+from gatelift.core.told.event_texts import GROUP_SHAPE_MISMATCH, NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import choosing, ending_objects, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
@@ -68,10 +68,12 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         pass  # the answer looks here again
     elif not owner.managed:
         owners.let_out_of_sight(core, owner, now)
-    elif attempt is None or attempt.state in NO_WINNER:
-        owners.hold_back(core, owner, uid, now)
-    elif workload is not None and membership.is_elsewhere(work, attempt):
-        _show(seen, workload)
+    else:
+        _tell_misfit(core, work, work.gathered, owner)
+        if attempt is None or attempt.state in NO_WINNER:
+            owners.hold_back(core, owner, uid, now)
+        elif workload is not None and membership.is_elsewhere(work, attempt):
+            _show(seen, workload)
 
 
 def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:
@@ -126,6 +128,14 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     """Look at all objects of a work together."""
     work = core.knowledge.works.gathered_at(key)
     if work is None or work.gathered is None:
+        return
+    unread = work.gathered.unread
+    if unread:
+        for called in work.gathered.read_anew(unread):
+            owner = _owner(core, work, called)
+            if owner is not None:
+                core.mark_owner_alone(owner)
+        core.agenda.mark(work.look)  # the rest, and what follows from all of them
         return
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
@@ -290,6 +300,14 @@ def _tell(core: Core, work: Work, owner: Owner, said: tuple[str, str], now: floa
         return
     core.event(owner.ref, owner.object.metadata.uid, *said, warning=True)
     work.has_said(about, now, every)
+
+
+def _tell_misfit(core: Core, work: Work, gathered: Gathered, owner: Owner) -> None:
+    """Tell at an object why it has no place among the others, once."""
+    uid = owner.object.metadata.uid
+    text = gathered.misfit(uid)
+    if work.says_anew_of(uid, text) and text:
+        core.event(owner.ref, uid, GROUP_SHAPE_MISMATCH, text, warning=True)
 
 
 def _speaker(core: Core, work: Work, gathered: Gathered) -> Owner | None:

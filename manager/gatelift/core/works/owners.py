@@ -33,6 +33,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep, Priority, UserChange
+from gatelift_kinds.shared.workload_document import labelled
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true
@@ -196,6 +197,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     except KindError as error:
         core.event(owner.ref, obj.metadata.uid, NOT_COMPOSED, str(error), warning=True)
         return
+    body = labelled(body, obj.metadata.labels, core.settings.copied_labels)
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
 

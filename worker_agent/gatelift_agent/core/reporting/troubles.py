@@ -47,4 +47,4 @@ def _at_gates(tracked: Tracked) -> Trouble | None:
     if not isinstance(tracked.object, Pod) or not tracked.object.spec.scheduling_gates:
         return None
     gates = (each.name for each in tracked.object.spec.scheduling_gates)
-    return pod_trouble.gated(tracked.name, (name for name in gates if name != markers.ADMISSION_GATE))
+    return pod_trouble.gated(tracked.name, (name for name in gates if name not in markers.GATES_OF_ADMISSION))
