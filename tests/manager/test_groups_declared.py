@@ -84,7 +84,8 @@ def wanted(world: World) -> list[str]:
     work = world.machine.core.knowledge.works.gathered_at(THEIRS.key)
     assert work is not None
     assert work.gathered is not None
-    return sorted(one.called.name for one in work.gathered.parts({"driver": 1, "workers": 2}))
+    workload = world.machine.core.knowledge.workloads[THEIRS.key]
+    return sorted(one.called.name for one in work.gathered.parts(workload, {"driver": 1, "workers": 2}))
 
 
 def contained(world: World) -> list[str]:

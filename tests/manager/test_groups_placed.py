@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_wire.values.messages import Commit, Stop
-from support.manager.builders import a_cluster_queue, a_setting
+from support.manager.builders import a_cluster_queue
 from support.manager.group_world import (
     K,
     a_member,
@@ -19,7 +19,7 @@ from support.manager.group_world import (
     pod_sets_of,
     warnings,
 )
-from support.manager.world import World, a_world
+from support.manager.world import World
 
 GATED = [{"name": f"{K}admission"}]
 

@@ -14,9 +14,9 @@ import pytest
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.manager.group_world import GROUP
-from support.sim import groups
+from support.sim import groups_at_home as groups
 from support.sim.agent import SimAgent
-from support.sim.groups import make, names, running, theirs
+from support.sim.groups_at_home import make, names, running, theirs
 from support.sim.history import History
 from support.sim.manager import SimManager
 from support.sim.objects import is_released

@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from gatelift_kinds.pod_group import composition, document, marks, member, slots, told
+from gatelift_kinds.pod_group import composition, document, marks, member, places, slots, told
 from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.declaring import Declaring
@@ -27,7 +27,7 @@ from gatelift_kinds.pod_group.ends import (
     waiting_condition,
 )
 from gatelift_kinds.pod_group.member import MemberState
-from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
+from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
 from gatelift_kinds.shared import markers
@@ -90,7 +90,7 @@ class GatheredPods:
         self._judged: tuple[Workload, str] | None = None
         self._where = RunsElsewhere()
         self._names: tuple[Workload, frozenset[str]] | None = None
-        self._stopping: tuple[int, dict[str, dict[MemberState, int]]] = (0, {})
+        self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -108,7 +108,9 @@ class GatheredPods:
         named = (meta.creation_timestamp or "", meta.name, meta.uid)
         self._declaring.put(named, said, spec, self._pods, lifted=not gated)
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
-        self.members.put(member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied))
+        self.members.put(
+            member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied)
+        )
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -205,7 +207,7 @@ class GatheredPods:
         if isinstance(found, NotYet):
             return NothingToAsk(text=found.text, surplus=self._called(found.surplus[:AT_ONCE]))
         if self._declaring.driver is not None:
-            beyond_roles = self._beyond(found.counts)
+            beyond_roles = places.beyond(self.members, found.counts, AT_ONCE)
             return NothingToAsk(surplus=self._called(beyond_roles)) if beyond_roles else None
         total = sum(found.counts.values())
         beyond = slots.surplus_of_all(self.members, total, AT_ONCE)
@@ -261,8 +263,8 @@ class GatheredPods:
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
         counts = {each.name: each.count for each in workload.spec.pod_sets}
-        found = self._beyond(counts)
-        if not self._fast:
+        found = places.beyond(self.members, counts, AT_ONCE)
+        if not self._says.fast:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
 
@@ -314,25 +316,14 @@ class GatheredPods:
 
     def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that may run at a worker, role by role."""
-        return tuple(
-            PlacedPart(called, name)
-            for name in sorted(granted)
-            if (role := self.members.roles.get(name)) is not None
-            for called in self._called(rank[-1] for rank in role.active.first(len(role.active)))
-        )
+        return self._parts(places.there(self.members, granted))
 
     def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that wait and a slot is free for, of those that the Workload names."""
-        if not any(role.counts[member.MemberState.WAITING] for role in self.members.roles.values()):
+        if not self.waiting:
             return ()
         named = self._named_by(workload)
-        return tuple(
-            PlacedPart(called, each.name)
-            for each in sorted(workload.spec.pod_sets, key=lambda each: each.name)
-            if (role := self.members.roles.get(each.name)) is not None
-            for called in self._called(self._to_join(role, each, granted.get(each.name, 0)))
-            if called.uid in named
-        )
+        return self._parts(each for each in places.to_join(self.members, workload, granted) if each[0] in named)
 
     def travels_as(self, uid: str) -> Part | None:
         """Return a pod's template, under its name and role."""
@@ -347,13 +338,7 @@ class GatheredPods:
         """Return the failed pods whose slot another one has, once each that is present is named."""
         if self.owners_patch(workload) is not None:
             return ()
-        found: list[str] = []
-        for each in workload.spec.pod_sets:
-            role = self.members.roles.get(each.name)
-            if role is not None and len(role.failed):
-                found += slots.replaced(role, slots.places(role, each.count))
-        mine = [self.members.get(uid) for uid in found]
-        return self._called([one.uid for one in mine if one is not None and one.finalizer][:AT_ONCE])
+        return self._called(places.replaced(self.members, workload)[:AT_ONCE])
 
     def _count_anew(self, uids: Iterable[str]) -> None:
         """Count pods of whose run at a worker something else is known now."""
@@ -363,43 +348,18 @@ class GatheredPods:
                 self.put(*found)
 
     def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that run and those that a slot is free for, role by role (the room rule).
-
-        A pod set has as many slots as it asks for, of which those that succeeded before were not granted again.
-        """
-        return tuple(
-            PlacedPart(called, each.name)
-            for each in sorted(workload.spec.pod_sets, key=lambda each: each.name)
-            if (role := self.members.roles.get(each.name)) is not None
-            for called in self._called(self._of_role(role, each.count, granted.get(each.name, 0)))
-        )
+        """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
+        return self._parts(places.of_all(self.members, workload, granted))
 
     def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
         """Return how many succeeded, by role; none of a group that serves."""
-        if self._says.serving:
-            return {}
-        found: dict[str, int] = {}
-        for each in workload.spec.pod_sets:
-            done = self._count(each.name, MemberState.SUCCEEDED)
-            found[each.name] = min(done, self._free(each, granted, self._count(each.name, *RUNNING)))
-        return {name: count for name, count in found.items() if count > 0}
+        return {} if self._says.serving else places.over(self.members, workload, granted)
 
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
-        """Return how many are over since that began, or succeeded, by role.
-
-        Who waited then was perhaps let go by now; who came since is not. A pod that vanished is none that is over: its
-        node may run it.
-        """
+        """Return how many are over since an epoch began to be stopped, or succeeded, by role."""
         if self._stopping[0] != epoch:
-            begun = {name: dict(each.counts) for name, each in self.members.roles.items()}
-            self._stopping = (epoch, begun)
-        found: dict[str, int] = {}
-        for each in workload.spec.pod_sets:
-            before = self._stopping[1].get(each.name, {})
-            done = self._count(each.name, *OVER) - before.get(MemberState.FAILED, 0)
-            waits = min(self._count(each.name, MemberState.WAITING), before.get(MemberState.WAITING, 0))
-            found[each.name] = min(done, self._free(each, granted, waits + self._count(each.name, *RUNNING)))
-        return {name: count for name, count in found.items() if count > 0}
+            self._stopping = (epoch, places.begun(self.members))
+        return places.left(self.members, workload, granted, self._stopping[1])
 
     def needs(self, spec: PodSpec) -> str:
         """Return the digest of what quota is counted by."""
@@ -458,19 +418,8 @@ class GatheredPods:
         meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
         return marks.read(meta.labels, meta.annotations)
 
-    @property
-    def _fast(self) -> bool:
-        return self._says.fast
-
-    def _of_role(self, role: RoleMembers, count: int, granted: int) -> tuple[str, ...]:
-        """Return the pods of a role that have one of so many slots, or are to get one that is free and granted."""
-        runs = tuple(rank[-1] for rank in role.active.first(granted))
-        return runs + slots.to_fill(role, slots.places(role, count), granted - len(runs))
-
-    def _to_join(self, role: RoleMembers, asked: PodSet, granted: int) -> tuple[str, ...]:
-        """Return the pods of a role that a slot is free for, of those that were granted."""
-        most = max(0, granted - self._count(asked.name, *RUNNING))
-        return slots.to_fill(role, slots.places(role, asked.count), most)
+    def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
+        return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)
 
     @property
     def _limit(self) -> int | None:
@@ -480,17 +429,8 @@ class GatheredPods:
     def _plan(self) -> GroupPlan | NotYet:
         driver = self._declaring.driver
         if driver is None:
-            return composition.compose(self.members, fast=self._fast)
+            return composition.compose(self.members, fast=self._says.fast)
         return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
-
-    def _beyond(self, counts: Mapping[str, int]) -> list[str]:
-        """Return the pods beyond the count of their role, of the first ones of each."""
-        found: list[str] = []
-        for name, count in counts.items():
-            role = self.members.roles.get(name)
-            if role is not None:
-                found += slots.surplus(role, slots.places(role, count), AT_ONCE)
-        return found[:AT_ONCE]
 
     def _named_by(self, workload: Workload) -> frozenset[str]:
         """Return the UIDs that a Workload names, gone through once for each version."""
@@ -511,15 +451,7 @@ class GatheredPods:
             )
         )
         evicted = is_true(workload.status.conditions, EVICTED)
-        return absent(self.members, asked, fast=self._fast, evicted=evicted)
-
-    def _count(self, role: str, *states: MemberState) -> int:
-        found = self.members.roles.get(role)
-        return sum(found.counts[each] for each in states) if found is not None else 0
-
-    def _free(self, asked: PodSet, granted: Mapping[str, int], runs: int) -> int:
-        """Return how many of the pods that are asked for need no quota, where so many run, or may."""
-        return asked.count - min(granted.get(asked.name, asked.count), runs)
+        return absent(self.members, asked, fast=self._says.fast, evicted=evicted)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)

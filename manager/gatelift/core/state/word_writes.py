@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OUT_MAX = 128
 """Writes under way that follow one cluster's reports: half of those at which nothing more is decided."""
 OUT_SHARED_MAX = 8
-"""The same while others write. All that a worker says at once falls due at once, and an API server that is given it at once
+"""The same while others write. What a worker says at once falls due at once, and an API server that is given it at once
 works through it before everybody's next write; eight of 50 ms still are its share of the writes a second."""
 SHARED_SECONDS = 10.0
 """For so long after others have written anything a cluster has its share alone."""

@@ -49,8 +49,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if api_requests.blocked(core, ref, owner.look, now):
         return
     workload = choosing.current_of(core, work)
-    uid = workload.metadata.uid if workload is not None else ""
-    attempt = core.attempts.get(uid)
+    attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
     seen = ObjectCase(core, owner, work, workload, attempt, now)
@@ -70,10 +69,15 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.let_out_of_sight(core, owner, now)
     else:
         _tell_misfit(core, work, work.gathered, owner)
-        if attempt is None or attempt.state in NO_WINNER:
-            owners.hold_back(core, owner, uid, now)
-        elif workload is not None and membership.is_elsewhere(work, attempt):
-            _show(seen, workload)
+        _hold_back_or_show(seen)
+
+
+def _hold_back_or_show(seen: ObjectCase) -> None:
+    attempt, workload = seen.attempt, seen.workload
+    if attempt is None or attempt.state in NO_WINNER:
+        owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
+    elif workload is not None and membership.is_elsewhere(seen.work, attempt):
+        _show(seen, workload)
 
 
 def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:
@@ -214,8 +218,8 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
     _name_owners(core, work, gathered, workload, now)
-    if attempt.state is AttemptState.PENDING:
-        return
+    if attempt.state is AttemptState.PENDING or _ends(core, workload, attempt):
+        return  # what is over is counted for what it gives back until all has stopped (`shares`)
     for called in gathered.replaced(workload):  # by who is named by now
         owner = _owner(core, work, called)
         if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):

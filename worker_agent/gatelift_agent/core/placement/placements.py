@@ -385,8 +385,7 @@ class Placement:
     pods_read_at: float = 0.0
     wait_told: str = ""
     """What the manager was told of a stop that waits while the namespace goes."""
-    namespace_asked: bool = False
-    """A read of its namespace is under way."""
+    namespace_asked: bool = False  # a read of it is under way
     look_from: float = 0.0
     """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
     looked_as: PlacementState | None = None

@@ -56,32 +56,12 @@ GONE = Seen(("gone",), ())
 
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
-    kind = world.kind(placement)
     total, reclaimable = counted(world, placement)
     troubles.note(world, placement, total.values(), now)
     counts = _counts(world, placement, total, reclaimable)
     if placement.state is PlacementState.RUNNING:
         world.reclaim_room(placement, _over(placement, counts))
-    changed: list[tuple[Tracked, Seen]] = []
-    urgent = False
-    for tracked in placement.objects.values():
-        if tracked.told_of is not None and tracked.told_of is tracked.object:
-            continue
-        if len(changed) > REPORTS_AT_ONCE:
-            urgent = True  # so many are told of in parts, and the others are looked into with theirs
-            break
-        if kind.gathers and tracked.is_gone and not world.local and not _may_run(world, placement, tracked, now):
-            sight = GONE
-        elif tracked.object is None or not kind.lifted(tracked.object):
-            continue
-        else:
-            sight = seen_of(kind, tracked.object, tracked.raw)
-        if sight != tracked.reported:
-            changed.append((tracked, sight))
-            known = tracked.reported
-            urgent = urgent or (known.marks != sight.marks if isinstance(known, Seen) else _is_news(sight))
-        else:
-            tracked.told_of = tracked.object
+    changed, urgent = _changed(world, placement, now)
     told = placement.counts_reported
     waits = placement.state in STARTING and _troubles(counts) == _troubles(told)
     if not changed and (counts == told or waits):
@@ -102,6 +82,32 @@ def observe(world: World, placement: Placement, now: float) -> None:
     if counts is not None and counts != told:
         placement.counts_reported = counts
         world.say(counts)
+
+
+def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple[Tracked, Seen]], bool]:
+    """Return what is seen otherwise than was told, one more than are told at once; and whether it is urgent."""
+    kind = world.kind(placement)
+    changed: list[tuple[Tracked, Seen]] = []
+    urgent = False
+    for tracked in placement.objects.values():
+        if tracked.told_of is not None and tracked.told_of is tracked.object:
+            continue
+        if len(changed) > REPORTS_AT_ONCE:
+            urgent = True  # so many are told of in parts, and the others are looked into with theirs
+            break
+        if kind.gathers and tracked.is_gone and not world.local and not _may_run(world, placement, tracked, now):
+            sight = GONE
+        elif tracked.object is None or not kind.lifted(tracked.object):
+            continue
+        else:
+            sight = seen_of(kind, tracked.object, tracked.raw)
+        if sight != tracked.reported:
+            changed.append((tracked, sight))
+            known = tracked.reported
+            urgent = urgent or (known.marks != sight.marks if isinstance(known, Seen) else _is_news(sight))
+        else:
+            tracked.told_of = tracked.object
+    return changed, urgent
 
 
 def _may_run(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
