@@ -148,6 +148,10 @@ class Asks(Protocol[UserT_contra]):
         """Return the write that puts back the label by which a managed object is watched; None while it is there."""
         return None
 
+    def was_alone(self, obj: UserT_contra) -> bool:
+        """Return whether the object would be ours but for a larger work that it names; its Workload tells if it was."""
+        return False
+
     def out_of_sight(self, obj: UserT_contra) -> bool:
         """Return whether no watch of the manager shows the object: both labels by which it is watched are off."""
         return False

@@ -117,7 +117,7 @@ def test_hd_336_a_pod_that_was_queued_by_itself_joins_no_group(spec: Json) -> No
     queued, joined = ({**labels, f"{K}managed": "true"} for labels in (Q, G))
     old, new = a_pod(queued, {}, **spec), a_pod(joined, THREE, **spec)
     assert told(POD_KIND.validate_update(old, new, FACTS)) == [
-        f'metadata.labels[{GROUP}]: Invalid value: "g": cannot be given to a pod that was queued by itself: make a new pod in the group'
+        f'metadata.labels[{GROUP}]: Invalid value: "g": cannot be given to a pod that was queued by itself: leave it out, or make a new pod'
     ]
 
 

@@ -195,13 +195,9 @@ def test_a_label_that_disagrees_with_the_group_annotation_is_ignored() -> None:
     assert [error.kind for error in POD_KIND.validate_create(pod, FACTS).errors] == [ErrorKind.FORBIDDEN]
 
 
-@pytest.mark.parametrize(
-    ("notes", "refused"),
-    [pytest.param({}, True, id="refused"), pytest.param({f"{K}pod-suspending-parent": "x"}, False, id="not for a parent's pods")],
-)  # fmt: skip
-def test_the_managed_label_under_a_queued_owner_is(notes: Json, refused: bool) -> None:
-    verdict = POD_KIND.validate_create(a_pod({f"{K}managed": "true"}, notes), WebhookFacts(owner_managed=True))
-    assert verdict.allowed is not refused
+def test_the_managed_label_under_a_queued_owner_is_refused() -> None:
+    verdict = POD_KIND.validate_create(a_pod({f"{K}managed": "true"}), WebhookFacts(owner_managed=True))
+    assert not verdict.allowed
 
 
 # --- changes ---
@@ -270,7 +266,6 @@ def test_a_change_of_annotations(before: Json, after: Json, allowed: bool) -> No
 
 
 MEMBERS = [
-    ("no group to a group", {}, {}, {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, True),
     ("another group", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {f"{K}pod-group-name": "h"}, {f"{K}pod-group-total-count": "1"}, False),
     ("the same group from label to annotation", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {}, {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": "1"}, True),
     ("another group from label to annotation", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {}, {f"{K}pod-group-name": "h", f"{K}pod-group-total-count": "1"}, False),

@@ -109,7 +109,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a Job."""
     suspended, was_suspended = _suspended(new), _suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
-    errors += [*_partial(new), *_kept(old, new, facts)]
+    errors += [*_partial(new), *_kept(old, new, facts), *_prebuilt(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
         errors += _managed_by(new, facts)
         errors += [*_template(new, facts), *_selector(new, facts)]
@@ -144,6 +144,13 @@ def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
     before = old if counted else {}
     return asked_for.joined(asked_for.verdict("Job", before, new), Verdict(warnings=_gates_elsewhere(before, new)))
+
+
+def _prebuilt(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return the error of a Job that is given a prebuilt Workload's name, or a queue beside one that it had."""
+    counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
+    queued = rules.marks(new).get(markers.QUEUE_NAME) or facts.manage_without_queue
+    return rules.prebuilt_given(old if counted else {}, new, suspended=_suspended(new)) if queued else []
 
 
 def _gates_elsewhere(old: Object, new: Object) -> tuple[str, ...]:

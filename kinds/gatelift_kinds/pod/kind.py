@@ -32,6 +32,10 @@ class PodKind(AnyPodKind):
         """Return whether the webhook took the pod over and it stands alone."""
         return not _of_group(obj) and super().managed(obj)
 
+    def was_alone(self, obj: Pod) -> bool:
+        """Return whether the webhook took it over and it names a group: it may have been queued by itself before."""
+        return _of_group(obj) and super().managed(obj)
+
     def out_of_sight(self, obj: Pod) -> bool:
         """Return whether it has neither label by which pods are watched; one of a group is nobody's."""
         return not _of_group(obj) and super().out_of_sight(obj)

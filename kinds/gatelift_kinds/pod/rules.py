@@ -9,6 +9,7 @@ from gatelift_kinds.shared import asked_for, markers, not_served, pod_review, ru
 from gatelift_kinds.shared.review import FieldError, Verdict, WebhookFacts
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label, required
 from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.plain_text import plain
 
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
@@ -20,8 +21,33 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
-    """Return what is wrong with a change of a pod."""
-    return asked_for.joined(Verdict(errors=tuple(_of_group(new))), pod_review.changed(old, new, facts))
+    """Return what is wrong with a change of a pod.
+
+    What of a group was there before is changed and ended as ever, and its name may be taken off: it was never served.
+    """
+    errors: list[FieldError] = []
+    if not (_group(old) and not _group(new)):
+        known = {str(error) for error in _of_group(old)}
+        errors += [error for error in _of_group(new) if str(error) not in known]
+    errors += [*_joined(old, new), *rules.prebuilt_given(old, new, suspended=pod_review.suspended(new))]
+    return asked_for.joined(Verdict(errors=tuple(errors)), pod_review.changed(old, new, facts))
+
+
+def _joined(old: Object, new: Object) -> list[FieldError]:
+    """Return the error of a pod that is given a group: queued by itself it would leave its queue, and its run end."""
+    before, after = _group(old), _group(new)
+    if not after or before == after:
+        return []
+    path, shown = pod_review.group_path(new), plain(after, pod_review.SHOWN_CHARS_MAX)
+    if before:
+        return [invalid(path, shown, pod_review.ONE_GROUP)]
+    if not pod_review.taken_over(old):
+        return []
+    return [invalid(path, shown, "cannot be given to a pod that was queued by itself: leave it out, or make a new pod")]
+
+
+def _group(obj: Object) -> str:
+    return pod_review.group(obj)
 
 
 def _of_group(obj: Object) -> list[FieldError]:

@@ -41,7 +41,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a pod."""
     before = {str(error) for error in _problems(old)}
     errors = [error for error in _problems(new) if str(error) not in before]
-    errors += [*_resized(old, new, facts), *_said_anew(old, new)]
+    errors += [*_renamed(old, new), *_resized(old, new, facts), *_said_anew(old, new)]
     told = marks.warnings(rules.marks(old), rules.notes(old))
     warnings = tuple(text for text in marks.warnings(rules.marks(new), rules.notes(new)) if text not in told)
     return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.changed(old, new, facts))
@@ -64,6 +64,12 @@ def _bound(obj: Object) -> Iterator[FieldError]:
     if node:
         text = "names a node, and a pod of a group gets one after the group is admitted: use nodeSelector or affinity"
         yield forbidden("spec.nodeName", text)
+
+
+def _renamed(old: Object, new: Object) -> Iterator[FieldError]:
+    before, after = pod_review.group(old), pod_review.group(new)
+    if before and before != after:
+        yield invalid(pod_review.group_path(new), plain(after, marks.SHOWN_CHARS_MAX), pod_review.ONE_GROUP)
 
 
 def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:

@@ -56,6 +56,10 @@ _PREFERRED = f"is not acted on: {_NOT_HERE}; affinity and topologySpreadConstrai
 _OF_TOPOLOGY = "has a meaning beside a topology alone, and none is served by this version"
 _GROUPS = "pod groups are not served by this version: queue the pods one by one, or use a Job"
 _PREBUILT = "prebuilt Workloads are not served by this version: leave it out, and the Workload is made for you"
+_NO_PARENT = (
+    "nothing that is served holds pods back by this, and nobody would take the pod's gate off: leave it out, and the "
+    "pod waits in the queue that it names"
+)
 _CLAIMS = (
     "claimed devices are not counted against quota, and not served by this version: "
     "ask for devices in the containers' resources, or do not queue it"
@@ -110,6 +114,13 @@ TABLE: tuple[NotServedRow, ...] = (
     *_noted(markers.SLICE_REQUIRED_TOPOLOGY, Treatment.REFUSED, _REQUIRED),
     *_labelled(markers.POD_GROUP_NAME, _GROUPS, kinds=("Pod",)),
     *_labelled(markers.PREBUILT_WORKLOAD, _PREBUILT),
+    NotServedRow(
+        kinds=("Pod",),
+        path=(*_META, markers.POD_SUSPENDING_PARENT),
+        answer=Treatment.REFUSED,
+        text=_NO_PARENT,
+        by_rule=True,
+    ),
     NotServedRow(
         kinds=("Pod",),
         path=(*_META, markers.ELASTIC_JOB),

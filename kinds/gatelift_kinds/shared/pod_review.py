@@ -11,10 +11,10 @@ from gatelift_kinds.shared import asked_for, fixed, markers, not_served, pod_fix
 from gatelift_kinds.shared.patches import Operation, add_to_map
 from gatelift_kinds.shared.review import FieldError, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.role_hash import role_hash
-from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
-from gatelift_kube.values.plain_text import plain
+from gatelift_kinds.shared.rules import Object, annotation, forbidden, label
 
 SHOWN_CHARS_MAX = 100
+ONE_GROUP = "is immutable once set: make a new pod instead"
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -45,6 +45,7 @@ def created(obj: Object, facts: WebhookFacts, *, prebuilt_served: bool = False) 
     """Return what is wrong with a new pod, after defaulting, whether it is alone or in a group."""
     errors = rules.created(obj, prebuilt_served=prebuilt_served)
     errors += [*_managed(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
+    errors += _suspended_by_parent({}, obj, facts)
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
         errors += [*rules.claims(obj.get("spec"), "spec"), *rules.grace(obj.get("spec"), "spec")]
     if markers.ELASTIC_JOB in rules.notes(obj):
@@ -55,7 +56,7 @@ def created(obj: Object, facts: WebhookFacts, *, prebuilt_served: bool = False) 
 def changed(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a pod, whether it is alone or in a group."""
     errors = rules.changed(old, new, suspended=suspended(new), was_suspended=suspended(old), facts=facts)
-    errors += [*_managed(new), *_of_group(old, new)]
+    errors += [*_managed(new), *_retriable(old, new), *_suspended_by_parent(old, new, facts)]
     late = () if facts.by_agent else held_changes(old, new)
     if facts.runs_on:
         errors += fixed.refused(late, facts.runs_on)
@@ -94,26 +95,22 @@ def _managed(obj: Object) -> list[FieldError]:
     return [forbidden(label(markers.MANAGED), "may only be `true`: leave it out, the webhook sets it")]
 
 
-def _of_group(old: Object, new: Object) -> list[FieldError]:
-    """Return what of its group a pod may not change: whether it is in one, which, and that nobody is to replace it."""
-    errors: list[FieldError] = []
-    before, after = group(old), group(new)
-    if before and before != after:
-        errors.append(invalid(group_path(new), after, "is immutable once set: make a new pod instead"))
-    if after and not before and markers.MANAGED in rules.marks(old):
-        text = "cannot be given to a pod that was queued by itself: make a new pod in the group"
-        errors.append(invalid(group_path(new), plain(after, SHOWN_CHARS_MAX), text))
-    notes_before, notes_after = rules.notes(old), rules.notes(new)
-    if (
-        notes_before.get(markers.RETRIABLE_IN_GROUP) == "false"
-        and notes_after.get(markers.RETRIABLE_IN_GROUP) != "false"
-    ):
-        errors.append(
-            forbidden(
-                annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
-            )
-        )
-    return errors
+def _retriable(old: Object, new: Object) -> list[FieldError]:
+    """Return the error of a member that nobody was to replace, and somebody is to now."""
+    was, now = (rules.notes(each).get(markers.RETRIABLE_IN_GROUP) for each in (old, new))
+    if was != "false" or now == "false":
+        return []
+    text = "an unretriable pod cannot become retriable: keep it false"
+    return [forbidden(annotation(markers.RETRIABLE_IN_GROUP), text)]
+
+
+def _suspended_by_parent(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return the error of a pod that is to wait for a parent: none is served, and nobody would take its gate off."""
+    was, now = (rules.notes(each).get(markers.POD_SUSPENDING_PARENT) for each in (old, new))
+    if now is None or was is not None or facts.by_agent:
+        return []
+    text = not_served.refusal(markers.POD_SUSPENDING_PARENT)
+    return [forbidden(annotation(markers.POD_SUSPENDING_PARENT), text)]
 
 
 def _marked_by_others(obj: Object, facts: WebhookFacts) -> list[FieldError]:
@@ -156,6 +153,12 @@ def gated(obj: Object) -> bool:
     """Return whether our gate is there."""
     gates = (obj.get("spec") or {}).get("schedulingGates") or []
     return any(gate.get("name") == markers.ADMISSION_GATE for gate in gates)
+
+
+def taken_over(obj: Object) -> bool:
+    """Return whether it bears one of the marks of pods that were taken over; the label alone may have been taken off."""
+    finalizers = (obj.get("metadata") or {}).get("finalizers") or []
+    return markers.MANAGED in rules.marks(obj) or gated(obj) or markers.MANAGED in finalizers
 
 
 def suspended(obj: Object) -> bool:

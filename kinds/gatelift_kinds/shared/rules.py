@@ -116,14 +116,29 @@ def created(obj: Object, *, prebuilt_served: bool = False) -> list[FieldError]:
         errors += subdomain(label(markers.QUEUE_NAME), tags[markers.QUEUE_NAME])
     prebuilt = markers.prebuilt_name(tags, remarks)
     if prebuilt:
-        where = annotation if remarks.get(markers.PREBUILT_WORKLOAD) else label
-        errors += subdomain(where(markers.PREBUILT_WORKLOAD), prebuilt)
+        errors += subdomain(_prebuilt_path(remarks), prebuilt)
         if not prebuilt_served:
-            errors.append(forbidden(where(markers.PREBUILT_WORKLOAD), not_served.refusal(markers.PREBUILT_WORKLOAD)))
+            errors.append(forbidden(_prebuilt_path(remarks), not_served.refusal(markers.PREBUILT_WORKLOAD)))
     errors += execution_limit(tags)
     errors += admission_gates(remarks)
     errors += wishes(remarks)
     return errors
+
+
+def prebuilt_given(old: Object, new: Object, *, suspended: bool) -> list[FieldError]:
+    """Return the error of what waits and is given a prebuilt Workload's name: it waits for one of its own.
+
+    Of what does not wait any change of that name is refused (`changed`).
+    """
+    was, now = (markers.prebuilt_name(marks(each), notes(each)) for each in (old, new))
+    if not (suspended and now) or was == now:
+        return []
+    return [forbidden(_prebuilt_path(notes(new)), not_served.refusal(markers.PREBUILT_WORKLOAD))]
+
+
+def _prebuilt_path(remarks: Mapping[str, str]) -> str:
+    where = annotation if remarks.get(markers.PREBUILT_WORKLOAD) else label
+    return where(markers.PREBUILT_WORKLOAD)
 
 
 def claims(spec: Any, path: str) -> list[FieldError]:

@@ -172,6 +172,13 @@ class Work:
             self.objects[at] = owner
         else:
             self.objects.insert(at, owner)
+        self._keep_queued()
+
+    def _keep_queued(self) -> None:
+        """Keep in its queue what names a larger work since, while the Workload that is its own is there (HD-357)."""
+        for each in self.objects if self.gathered is None else ():
+            if each.kind.was_alone(each.object):
+                each.managed = _find(self._named, each.workload)[1]
 
     def lose(self, owner: Owner) -> None:
         """Let go of an object."""
@@ -237,6 +244,7 @@ class Work:
             self._named.insert(at, key)
         if placed:
             self.placed[key] = None
+        self._keep_queued()
         if self.part_of is not None:
             self.part_of.named_through(self.id, key, placed=placed)
 
@@ -246,6 +254,7 @@ class Work:
         if is_there:
             del self._named[at]
         self.placed.pop(key, None)
+        self._keep_queued()
         if self.part_of is not None:
             self.part_of.not_named_through(self.id, key)
 

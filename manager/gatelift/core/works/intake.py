@@ -300,7 +300,8 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
     core.out_of_sight.found(ref)
-    if owner.managed or owner.work is not owner.name or core.knowledge.workloads_of(owner.name):
+    grouped = owner.work is not owner.name or kind.was_alone(obj)
+    if owner.managed or grouped or core.knowledge.workloads_of(owner.name):
         core.mark_owner(owner)
         _mark_owned(core, owner)
 

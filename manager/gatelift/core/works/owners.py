@@ -41,6 +41,12 @@ from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
+OF_A_GROUP = (
+    "it names a pod group, which it cannot join, and waits at its gate in no queue: take the group's name and size off "
+    "(labels and annotations kueue.x-k8s.io/pod-group-...), or delete the pod"
+)
+"""What a user is told whose pod was given a group before its own Workload was made, or lost that by it."""
+
 
 def kind_of(core: Core, names: tuple[Name, ...]) -> Kind[Any] | None:
     """Return the kind of the owner of a Workload of these names, None where it has none that travels (admission only).
@@ -113,6 +119,8 @@ def _left(case: ObjectCase) -> None:
     """
     core, owner, workload, attempt, now = case.core, case.owner, case.workload, case.attempt, case.now
     if workload is None:
+        if owner.kind.was_alone(owner.object) and owner.kind.suspended(owner.object):
+            core.event(owner.ref, owner.object.metadata.uid, texts.NO_QUEUE, OF_A_GROUP, warning=True)
         let_out_of_sight(core, owner, now)
         return
     if attempt is None or attempt.state is not AttemptState.ENDED:
