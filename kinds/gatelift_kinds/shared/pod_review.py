@@ -156,7 +156,7 @@ def gated(obj: Object) -> bool:
 
 
 def taken_over(obj: Object) -> bool:
-    """Return whether it bears one of the marks of pods that were taken over; the label alone may have been taken off."""
+    """Return whether it bears a mark of pods that were taken over; the label alone may have been taken off."""
     finalizers = (obj.get("metadata") or {}).get("finalizers") or []
     return markers.MANAGED in rules.marks(obj) or gated(obj) or markers.MANAGED in finalizers
 
