@@ -86,6 +86,7 @@ def _release(config: Configuration) -> ReleaseSettings:
         by_kind={kind: ReleaseRule(said) for kind, said in section.strategies.items()},
         fast_pods=all(gates.get(name, True) for name in FAST_RELEASE_GATES),
         deadline=section.deadline,
+        ghost_limit=None if section.ghost_limit == "none" else section.ghost_limit,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
@@ -82,6 +82,8 @@ class QuotaRelease(Section):
     """By kind; what is not named has the default. The annotation `gatelift.dev/release` of a ClusterQueue wins."""
     deadline: Seconds = Field(default=DEADLINE_SECONDS, le=DEADLINE_SECONDS_MAX)
     """OnTerminal: so long after the last deletionTimestamp it is free of what has not stopped."""
+    ghost_limit: Annotated[float, Field(ge=0, le=1000)] | Literal["none"] = 1.0
+    """So much may be occupied after its quota was freed before the stop, by what a ClusterQueue could ever have."""
 
 
 class Certificates(Section):

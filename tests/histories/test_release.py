@@ -43,6 +43,7 @@ def prioritised(
     cpu: str = "",
     stops: float = STOPS,
     on: str = "",
+    grace: int = GRACE,
 ) -> None:
     """Let a user create a pod of a priority class that takes long to stop; without `cpu` it is the whole queue."""
     document = a_pod(name).asking(cpu=cpu or f"{WHOLE[queue]}m").document()
@@ -52,7 +53,7 @@ def prioritised(
         "kueue.x-k8s.io/priority-class": f"p{priority}",
     }
     document["metadata"]["annotations"] = {STOP_SECONDS: f"{stops:g}"} | ({ANNOTATION_CLUSTER: on} if on else {})
-    document["spec"]["terminationGracePeriodSeconds"] = GRACE
+    document["spec"]["terminationGracePeriodSeconds"] = grace
     del document["status"]
     history.home.create(POD, document)
 

@@ -12,6 +12,7 @@ from gatelift_admission.told import explain, statuses
 from gatelift_admission.told.explain import Explanation
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import QuantityError, to_quantity
+from gatelift_admission.values.model import Usage
 from gatelift_kube.objects.kueue import PodSetResources
 from gatelift_kube.values.resources import ObjectKey
 
@@ -75,6 +76,10 @@ class EngineAnswers:
     def idle_by_local_queue(self) -> dict[ObjectKey, int]:
         """Return how many of each LocalQueue's pending workloads are inadmissible, 0 where it is not named."""
         return statuses.idle_by_local_queue(self.state)
+
+    def most(self, name: str) -> Usage:
+        """Return what a ClusterQueue could ever have of each flavor and resource; nothing if there is none."""
+        return statuses.most(self.state, name)
 
     def covers(self, uid: str) -> bool:
         """Return whether what is reserved for a workload is enough for what its pods request by its object now.

@@ -13,7 +13,7 @@ from gatelift_admission.quota.fairness import published, share
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import UNLIMITED, clamp, sub, to_quantity
-from gatelift_admission.values.model import Counts, Usage
+from gatelift_admission.values.model import Counts, Usage, cell_of
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, ResourceUsage
 from gatelift_kube.values.resources import ObjectKey
 
@@ -57,6 +57,17 @@ def flavor_is_used(state: State, name: str) -> bool:
     groups = (group for queue in state.queues.values() for group in queue.spec.resource_groups)
     named = any(one.name == name for group in groups for one in group.flavors)
     return named or any(flavor == name for one in state.ledger.queues.values() for flavor, _ in one.reserved_usage)
+
+
+def most(state: State, name: str) -> Usage:
+    """Return what a ClusterQueue could ever have, its own and what it may borrow, with everything else idle."""
+    tree, queue = state.ensure(), state.queues.get(name)
+    node = tree.queues.get(name)
+    if node is None or queue is None:
+        return {}
+    groups = (group for group in queue.spec.resource_groups)
+    cells = (cell_of(flavor.name, one.name) for group in groups for flavor in group.flavors for one in flavor.resources)
+    return {cell: tree.potential(node, cell) for cell in cells}
 
 
 def cohort_share(state: State, name: str) -> int | None:

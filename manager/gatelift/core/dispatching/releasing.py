@@ -91,6 +91,7 @@ def _is_due(case: Case) -> bool:
             by = release.rule_of(core, known, attempt)
             left = occupied.text(ghosts.occupied(core, attempt, known))
             _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left))
+        ghosts.note(core, attempt, known)
         return True
     view = placing.open_view(core, attempt.cluster)
     if view is None or view.state is not LinkState.CONNECTED:  # what a silent one said may be over, and no time counts
@@ -99,12 +100,30 @@ def _is_due(case: Case) -> bool:
     by = release.rule_of(core, known, attempt)
     due = release.due(by, leave, core.settings.release.deadline)
     if now >= due.at:
+        if _is_too_much(case, due):
+            return False
         if not (due.by_deadline and _goes_on_at_home(case, leave)):
             _release(case, by, due)
         return True
     core.agenda.wake(attempt.look, due.at)
-    _hold(case, by, leave, due)
+    _hold(case, leave, due.at, draining_texts.held(attempt.cluster, by, core.wall.text(due.at)))
     return attempt.released
+
+
+def _is_too_much(case: Case, due: Due) -> bool:
+    """Say whether its quota stays, by no deadline, since pods whose quota is free occupy enough of its queue (HD-360).
+
+    Else whoever may preempt himself had his whole quota once more with each pod that takes a day to stop.
+    """
+    core, known, attempt, now = case.core, case.known, case.attempt, case.now
+    if due.by_deadline or attempt.released or case.rec.released or not ghosts.is_beyond(core, attempt, known):
+        return False
+    again = now + SILENT_SECONDS
+    core.agenda.wake(attempt.look, again)
+    queue = known.status.admission.cluster_queue if known.status.admission is not None else ""
+    if attempt.leave is not None:
+        _hold(case, attempt.leave, again, draining_texts.held_back(attempt.cluster, queue))
+    return True
 
 
 def _goes_on_at_home(case: Case, leave: AllLeave) -> bool:
@@ -144,6 +163,7 @@ def _take_off(case: Case) -> None:
 def _release(case: Case, by: ReleaseRule, due: Due) -> None:
     core, known, rec, attempt = case.core, case.known, case.rec, case.attempt
     attempt.may_be_released()
+    ghosts.note(core, attempt, known)
     if rec.released:  # the write of a leader before has landed late: what it says is so
         core.mark_attempt(attempt)
         return
@@ -152,15 +172,15 @@ def _release(case: Case, by: ReleaseRule, due: Due) -> None:
     _say(case, reason, draining_texts.released(attempt.cluster, by, left))
 
 
-def _hold(case: Case, by: ReleaseRule, leave: AllLeave, due: Due) -> None:
+def _hold(case: Case, leave: AllLeave, until: float, message: str) -> None:
     """Say that it drains and keeps its quota, where that lasts."""
     core, attempt, now = case.core, case.attempt, case.now
     if find(case.known.status.conditions, drains.CONDITION) is not None:
         return
     if now < leave.at + SETTLE_SECONDS:
-        core.agenda.wake(attempt.look, min(due.at, leave.at + SETTLE_SECONDS))
+        core.agenda.wake(attempt.look, min(until, leave.at + SETTLE_SECONDS))
         return
-    _say(case, drains.HELD, draining_texts.held(attempt.cluster, by, core.wall.text(due.at)))
+    _say(case, drains.HELD, message)
 
 
 def _say(case: Case, reason: str, message: str) -> None:
@@ -180,6 +200,7 @@ def take(case: Case) -> None:
     queue = known.status.admission.cluster_queue if known.status.admission is not None else ""
     if not core.ledger.release_early(attempt.uid, queue, now):
         return
+    ghosts.note(core, attempt, known)
     said = find(known.status.conditions, drains.CONDITION)
     reason, message = (said.reason, said.message) if said is not None else ("", "")
     core.placements.note(attempt.cluster)

@@ -247,8 +247,9 @@ class Attempt:
 
     def listed(self, session: int, *, over: bool, wants_objects: bool) -> None:
         """Take that an inventory has it."""
+        if session != self.listed_session:
+            self.leave = None  # it is said anew in each session, once: not after a second inventory of the same one
         self.listed_session, self.listed_over, self.absent_until = session, over, None
-        self.leave = None  # it is said anew in each session
         self.wants_objects = wants_objects
 
     def want_objects(self) -> None:

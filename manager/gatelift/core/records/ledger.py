@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gatelift_admission.engine import Engine
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Usage
 
 
 class LedgerError(Exception):
@@ -41,6 +43,9 @@ class AttemptLedger:
     """UIDs of those that were released and may still occupy nodes, and the ClusterQueue that was charged."""
     early_changes: int = 0
     """How often one has come, said that fewer of its pods are left, or gone."""
+    _occupied: dict[str, tuple[str, Usage]] = field(default_factory=dict)
+    """Of those, and of those that are to be: the ClusterQueue, and what they may still occupy."""
+    _occupied_of: dict[str, Usage] = field(default_factory=dict)
     _haunts: set[str] = field(default_factory=set)
     reserved: int = 0
     released: int = 0
@@ -97,6 +102,24 @@ class AttemptLedger:
         self._early_changed(queue)
         return True
 
+    def occupies(self, uid: str, queue: str, usage: Usage) -> None:
+        """Note what may still be occupied by what was released early, or is about to be."""
+        self._occupies_nothing(uid)
+        self._occupied[uid] = (queue, usage)
+        total = self._occupied_of.setdefault(queue, {})
+        for cell, amount in usage.items():
+            total[cell] = amounts.add(total.get(cell, 0), amount)
+
+    def occupied_of(self, queue: str) -> Usage:
+        """Return what of a ClusterQueue may still be occupied so, decided ones among it."""
+        return self._occupied_of.get(queue, {})
+
+    def _occupies_nothing(self, uid: str) -> None:
+        queue, usage = self._occupied.pop(uid, ("", {}))
+        total = self._occupied_of.get(queue, {})
+        for cell, amount in usage.items():
+            total[cell] = amounts.sub(total.get(cell, 0), amount)
+
     def fewer_left(self, uid: str) -> None:
         """Note that what may still occupy nodes may be another amount than before."""
         if uid in self.early:
@@ -127,6 +150,7 @@ class AttemptLedger:
         return True
 
     def _has_stopped(self, uid: str) -> None:
+        self._occupies_nothing(uid)
         if uid in self.early:
             self._early_changed(self.early.pop(uid))
 

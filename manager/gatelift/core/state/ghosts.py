@@ -50,6 +50,25 @@ def all_of(core: Core) -> Iterator[Ghost]:
             yield Ghost(uid=uid, cluster=attempt.cluster, queue=queue, usage=occupied(core, attempt, known))
 
 
+def note(core: Core, attempt: Attempt, known: Workload) -> None:
+    """Keep the books of what is released early, or is about to be."""
+    if known.status.admission is not None:
+        core.ledger.occupies(attempt.uid, known.status.admission.cluster_queue, occupied(core, attempt, known))
+
+
+def is_beyond(core: Core, attempt: Attempt, known: Workload) -> bool:
+    """Say whether more of its ClusterQueue would be occupied than may be, were its quota freed now (HD-360).
+
+    By what the queue could ever have, not by its nominal quota: all that a queue has may be borrowed.
+    """
+    limit, admission = core.settings.release.ghost_limit, known.status.admission
+    if limit is None or admission is None:
+        return False
+    there, most = core.ledger.occupied_of(admission.cluster_queue), core.ledger.engine.most(admission.cluster_queue)
+    asked = occupied(core, attempt, known).items()
+    return any(there.get(cell, 0) + amount > limit * most.get(cell, amount) for cell, amount in asked if amount)
+
+
 def occupied(core: Core, attempt: Attempt, known: Workload) -> Usage:
     """Return what the pods of a placement that are left ask for."""
     left = record.granted(known)

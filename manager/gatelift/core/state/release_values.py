@@ -16,8 +16,11 @@ class ReleaseSettings:
     """`gatelift.release`: `by_kind` what somebody has chosen, `fast_pods` the gate for kinds whose object is the pod.
 
     `deadline`: seconds after the last deletionTimestamp after which quota is free of what has not stopped.
+    `ghost_limit`: how much of a ClusterQueue may be occupied after its quota was freed early, as a part of what the
+    queue could ever have; None: without limit.
     """
 
     by_kind: Mapping[str, ReleaseRule] = field(default_factory=dict)
     fast_pods: bool = True
     deadline: float = DEADLINE_SECONDS
+    ghost_limit: float | None = 1.0

@@ -23,3 +23,11 @@ def held(cluster: str, rule: ReleaseRule, until: str) -> str:
         f'All its pods are being stopped in cluster "{cluster}". Its quota is held until they have, by the rule '
         f"{rule.value}, and at the latest until {until}"
     )
+
+
+def held_back(cluster: str, queue: str) -> str:
+    """Return what is said of quota that is held since much of its queue is occupied that is free already."""
+    return (
+        f'All its pods are being stopped in cluster "{cluster}". Its quota is held until they have, or less is '
+        f"occupied of ClusterQueue {queue} by pods whose quota is free already (gatelift.release.ghostLimit)"
+    )
