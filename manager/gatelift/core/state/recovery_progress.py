@@ -89,6 +89,11 @@ class Recovery:
         """Take a WorkerCluster as it is now."""
         self.clusters[found.metadata.name] = found
 
+    def uid_of(self, name: str) -> str:
+        """Return the UID of a WorkerCluster, "" where there is none."""
+        found = self.clusters.get(name)
+        return found.metadata.uid if found is not None else ""
+
     def cluster_gone(self, last: WorkerCluster) -> WorkerCluster:
         """Forget a WorkerCluster; return it as it was known."""
         return self.clusters.pop(last.metadata.name, last)
