@@ -132,3 +132,21 @@ def test_hd_353_the_session_in_which_it_was_placed_is_of_one_worker_cluster_obje
     update = PodSetUpdate(name="main", annotations={ANNOTATION_TERM: "1", ANNOTATION_PLACED_IN: said})
     states = (AdmissionCheckState(name="workers", pod_set_updates=(update,)),)
     assert record.placed_session(Workload(status=WorkloadStatus(admission_checks=states)), "one") == session
+
+
+@pytest.mark.parametrize("doubts", [restored, replaced, taken_over])
+def test_hd_354_what_waits_for_a_cluster_in_doubt_is_not_told_that_somebody_has_cordoned_it(doubts: Doubts) -> None:
+    """HD-354: nobody had, so nobody found out what to do."""
+    history, cluster = in_doubt(doubts)
+    history.pod("after")
+    history.until("it says why it waits", lambda: why_it_waits(history).startswith("No worker cluster"))
+    assert f"{cluster}: who serves it is in doubt" in why_it_waits(history)
+    assert f"{cluster}: cordoned" not in why_it_waits(history)
+    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": True}})
+    history.until("it says what a person did", lambda: f"{cluster}: cordoned" in why_it_waits(history), 400.0)
+
+
+def why_it_waits(history: History) -> str:
+    known = history.workload("after")
+    conditions = known.get("status", {}).get("conditions", []) if known is not None else []
+    return next((str(each["message"]) for each in conditions if each["type"] == "QuotaReserved"), "")

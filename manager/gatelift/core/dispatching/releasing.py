@@ -23,6 +23,7 @@ from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import draining_texts
 from gatelift_kube.objects.conditions import TRUE, find, put
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_wire.values.messages import CountsReport
 from gatelift_wire.values.release import ReleaseRule
 
@@ -59,10 +60,14 @@ def look(case: Case) -> None:
     if core.caution.halted:
         return
     if core.ledger.is_early(attempt.uid):
-        if not rec.released:  # somebody took that off the record, by which the next leader charges
+        said = find(known.status.conditions, drains.CONDITION) if rec.released else None
+        again = _runs_again(case)
+        if said is not None and said.message.endswith(draining_texts.AGAIN) and not again:
+            _say(case, said.reason, said.message.removesuffix(draining_texts.AGAIN))  # it was deleted meanwhile
+        elif not rec.released:  # somebody took that off the record, by which the next leader charges
             by = release.rule_of(core, known, attempt)
             left = ghosts.text(ghosts.occupied(core, attempt, known))
-            _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left))
+            _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left, again=again))
         return
     view = placing.open_view(core, attempt.cluster)
     if view is None or view.state is not LinkState.CONNECTED:  # what a silent one said may be over, and no time counts
@@ -84,7 +89,18 @@ def _release(case: Case, by: ReleaseRule, due: Due) -> None:
         core.mark_attempt(attempt)
         return
     reason = drains.RELEASED_BY_DEADLINE if due.by_deadline else drains.RELEASED
-    _say(case, reason, draining_texts.released(attempt.cluster, by, ghosts.text(ghosts.occupied(core, attempt, known))))
+    left = ghosts.text(ghosts.occupied(core, attempt, known))
+    _say(case, reason, draining_texts.released(attempt.cluster, by, left, again=_runs_again(case)))
+
+
+def _runs_again(case: Case) -> bool:
+    """Say whether what drains comes back into its queue: not what is deleted or switched off, nor a pod's own end."""
+    owners = case.work.objects
+    if not owners or any(one.object.metadata.deletion_timestamp is not None for one in owners):
+        return False
+    if case.known.metadata.deletion_timestamp is not None or not case.known.spec.active:
+        return False
+    return case.attempt.cluster != LOCAL_CLUSTER or all(one.kind.pods_are_children for one in owners)
 
 
 def _hold(case: Case, by: ReleaseRule, leave: AllLeave, due: Due) -> None:
