@@ -43,7 +43,7 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.seeding import RandomIdentities
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.embedded.watches import StoreChange, Stored
 from gatelift_wire.values.keys import LABEL_ORIGIN
 
 SYSTEM = "gatelift-system"
@@ -131,7 +131,7 @@ class FakeWorker:
 
     # --- watches ------------------------------------------------------------------------------------------------
 
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+    def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         resource = _WATCHED.get(storage)
         if resource is None:
             return

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.hooks import Hook
-from gatelift_kinds.shared.review import NO_CORRECTION, Correction, HeldChange, Verdict, WebhookFacts
+from gatelift_kinds.shared.reviewed import Reviewed
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
@@ -87,10 +87,11 @@ class Asks(Protocol[UserT_contra]):
         """
         return _uid(obj)
 
-    def gathering(self, obj: UserT_contra) -> Gathered | None:
+    def gathering(self, obj: UserT_contra, copied: Sequence[str] = ()) -> Gathered | None:
         """Return what is to be kept of all objects of its work, as of none yet; None where a work has one object.
 
-        Of a kind that gathers, nobody takes one object for all, however many there are.
+        `copied`: keys of labels that go on to its Workload. Of a kind that gathers, nobody takes one object for all,
+        however many there are.
         """
         return None
 
@@ -413,30 +414,6 @@ class KeptAsCharged(Protocol[UserT_contra]):
     def put_back_starts(self, obj: UserT_contra, wanted: Charged) -> bool:
         """Return whether pods may start when it is put back: then that needs what a lift needs (R1)."""
         return False
-
-
-class Reviewed(Protocol):
-    """What the webhook asks; objects come as JSON mappings, since they are not stored yet."""
-
-    def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
-        """Return the JSON patch operations that take the object over; empty when it is none of ours."""
-        return ()
-
-    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
-        """Return what of a change is put back, where a refusal would break for ever whoever applies the same again."""
-        return NO_CORRECTION
-
-    def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
-        """Return what is wrong with a new object, after defaulting."""
-        return Verdict()
-
-    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[HeldChange, ...]:
-        """Return what is changed of an object that is held back, and taken no notice of by a run that has begun."""
-        return ()
-
-    def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
-        """Return what is wrong with a change."""
-        return Verdict()
 
 
 class Kind(

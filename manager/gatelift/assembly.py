@@ -72,6 +72,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         ),
         release=_release(config),
         manages_unnamed=config.manage_jobs_without_queue_name,
+        copied_labels=config.integrations.label_keys_to_copy,
         managed_namespaces=managed_namespaces(config.managed_jobs_namespace_selector, besides=config.namespace),
         debug_invariants=gatelift.debug_invariants,
     )

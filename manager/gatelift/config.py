@@ -57,6 +57,7 @@ FRAMEWORKS_OF_KUEUE = (
 )
 FAST_RELEASE_GATES = ("PodIntegrationFastQuotaRelease", "FastQuotaReleaseInPodIntegration")
 """One gate, as KEP-6143 and as Kueue's code call it; on unless the file says otherwise."""
+TOPOLOGY_GATE = "TopologyAwareScheduling"
 GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost", "ReclaimablePods", *FAST_RELEASE_GATES})
 IN_USE = frozenset(
     {
@@ -67,6 +68,7 @@ IN_USE = frozenset(
         "managedJobsNamespaceSelector",
         "integrations.frameworks",
         "integrations.externalFrameworks",
+        "integrations.labelKeysToCopy",
         "integrations.podOptions",
         "clientConnection.qps",
         "clientConnection.burst",
@@ -418,7 +420,10 @@ class Configuration(Section):
         ignored += [f"integrations.frameworks: {name}" for name in frameworks if name not in FRAMEWORKS_SERVED]
         switched = [name for name in FRAMEWORKS_SERVED if name != POD_FRAMEWORK]
         ignored += [f"integrations.frameworks: without {name}" for name in switched if name not in frameworks]
-        ignored += [f"featureGates.{name}" for name in self.feature_gates if name not in GATES_SERVED]
+        gates = {name: f"featureGates.{name}" for name in self.feature_gates if name not in GATES_SERVED}
+        if self.feature_gates.get(TOPOLOGY_GATE):
+            gates[TOPOLOGY_GATE] += ": the gate of pods is set and taken off, and nothing is placed by topology"
+        ignored += gates.values()
         if self.multi_kueue.dispatcher_name != "scored":
             ignored.append("multiKueue.dispatcherName: only 'scored' is served in this version")
         return tuple(ignored)

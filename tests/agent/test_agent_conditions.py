@@ -14,6 +14,7 @@ from gatelift_wire.values import limits
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.single import SetUserGates
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, POD_SPEC
@@ -48,7 +49,7 @@ def test_hd_54_the_lease_is_asked_before_lift_in_a_session_that_goes_on() -> Non
     stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "mine"}]})
     assert stage.state() == "Gated"
     _let_the_lease_run_out(stage)
-    stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
+    stage.send(SetUserGates(key=KEY, name="p", gates=()))
     assert stage.written(Patch) == []
     _renew(stage)
     assert stage.state() == "Running"

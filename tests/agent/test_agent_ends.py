@@ -13,6 +13,7 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.single import DeleteObject, SetUserGates
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages, decode
@@ -411,8 +412,8 @@ def _all_commands() -> tuple[m.Message, ...]:
         m.Offer(key=KEY, kind="Pod", namespace=NAMESPACE_NAME, name="p", queue="queue"),
         m.Confirm(keys=(KEY,)),
         m.Withdraw(key=KEY),
-        m.DeleteObject(key=KEY, name="p"),
-        m.SetUserGates(key=KEY, name="p", gates=()),
+        DeleteObject(key=KEY, name="p"),
+        SetUserGates(key=KEY, name="p", gates=()),
         m.CertificateRenewed(certificate=b"c", ca_bundle=b"b"),
     )
 

@@ -14,16 +14,17 @@ from gatelift_kinds.registry import SERVED
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
+from gatelift_wire.values.told import FailedContainer
 from support.agent.drivers import fail_pod, failed_job, running_job
 from support.agent.stage import Stage
 from support.agent.values import KEY
 
-FAILED = m.FailedContainer(
+FAILED = FailedContainer(
     pod="j-0", node="node-1", container="main", exit_code=3, reason="Error", message="no such file"
 )
 
 
-def finished(stage: Stage) -> list[m.FailedContainer | None]:
+def finished(stage: Stage) -> list[FailedContainer | None]:
     return [one.failed for one in stage.peer.of(m.Finished)]
 
 

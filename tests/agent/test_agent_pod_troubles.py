@@ -12,6 +12,7 @@ from gatelift_kinds.shared.markers import ADMISSION_GATE
 from gatelift_kube.deciding.writes import Patch
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
+from gatelift_wire.values.told import PodTrouble
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import JOB_SPEC, POD_SPEC
@@ -40,7 +41,7 @@ def test_is_45_a_pod_that_no_node_takes_is_reported_though_it_was_before() -> No
 GATE = "example.com/quarantine"
 
 
-def told(stage: Stage) -> list[tuple[m.PodTrouble, ...]]:
+def told(stage: Stage) -> list[tuple[PodTrouble, ...]]:
     return [each.troubles for each in stage.peer.of(m.CountsReport)]
 
 
@@ -59,7 +60,7 @@ def test_is_45_a_pod_that_waits_for_a_gate_of_others_says_for_which(mode: AgentM
     assert told(stage) == []
     stage.pass_seconds(3600.0)
     text = f'waits for scheduling gate "{GATE}" to be taken off'
-    assert told(stage) == [(m.PodTrouble(reason="SchedulingGated", pod="p", text=text),)], "once"
+    assert told(stage) == [(PodTrouble(reason="SchedulingGated", pod="p", text=text),)], "once"
     stage.change(POD, "p", {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}})
     stage.pass_seconds(A_WHILE)
     assert stage.state() == "Running"
@@ -113,8 +114,8 @@ def say(stage: Stage, name: str, *, ready: bool = False, reason: str = "", phase
     stage.change(POD, name, {"status": status}, "status")
 
 
-def troubles(stage: Stage) -> tuple[m.PodTrouble, ...]:
-    found: tuple[m.PodTrouble, ...] = stage.peer.of(m.CountsReport)[-1].troubles
+def troubles(stage: Stage) -> tuple[PodTrouble, ...]:
+    found: tuple[PodTrouble, ...] = stage.peer.of(m.CountsReport)[-1].troubles
     return found
 
 

@@ -19,6 +19,7 @@ from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import LABEL_EPOCH, PlacementKey
+from gatelift_wire.values.single import SetUserGates
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
@@ -73,7 +74,7 @@ def _pod_is_gone(stage: Stage) -> None:
 
 def _gates(stage: Stage) -> None:
     stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "example.com/own"}]})
-    stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
+    stage.send(SetUserGates(key=KEY, name="p", gates=()))
 
 
 def _stop(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gatelift_agent.core.values import commands, events
 from gatelift_kube.values.resources import JOB, POD
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
@@ -20,7 +20,7 @@ class Lagging(Stage):
     unreadable = 0
     lists = 0
 
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+    def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         if not (self.blind and storage == ("", "pods")):
             super()._changed(storage, change)
 

@@ -19,6 +19,7 @@ from gatelift_kube.values.resources import JOB, POD, RESOURCE_FLAVOR
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.single import DeleteObject, SetUserGates
 from support.agent.drivers import Cluster
 from support.agent.stage import Stage
 from support.agent.values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS, commit_messages
@@ -235,7 +236,7 @@ def test_one_object_of_a_group_that_the_user_deletes_is_ended_and_the_rest_goes_
     stage.send(*_group())
     for name in ("p-0", "p-1", "p-2"):
         stage.run(name)
-    stage.send(m.DeleteObject(key=KEY, name="p-1", grace_seconds=3.0))
+    stage.send(DeleteObject(key=KEY, name="p-1", grace_seconds=3.0))
     assert stage.pod("p-1")["metadata"]["deletionGracePeriodSeconds"] == 3
     stage.finish("p-1", "Failed")
     assert stage.state() == "Running"
@@ -249,7 +250,7 @@ def test_the_deletion_of_the_only_object_is_a_stop() -> None:
     stage = _started()
     stage.place()
     stage.run()
-    stage.send(m.DeleteObject(key=KEY, name="p"))
+    stage.send(DeleteObject(key=KEY, name="p"))
     stage.finish(phase="Failed")
     assert stage.peer.of(m.Stopped)[-1].reason == "Deleted"
 
@@ -264,10 +265,10 @@ def test_a_gate_of_the_users_own_goes_first_and_ours_last() -> None:
     assert stage.state() == "Gated"
     names = [gate["name"] for gate in stage.pod()["spec"]["schedulingGates"]]
     assert names == ["example.com/a", "example.com/b", ADMISSION["name"]]
-    stage.send(m.SetUserGates(key=KEY, name="p", gates=("example.com/b",)))
+    stage.send(SetUserGates(key=KEY, name="p", gates=("example.com/b",)))
     assert [gate["name"] for gate in stage.pod()["spec"]["schedulingGates"]] == ["example.com/b", ADMISSION["name"]]
     assert stage.state() == "Gated"
-    stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
+    stage.send(SetUserGates(key=KEY, name="p", gates=()))
     assert stage.state() == "Running"
 
 

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from gatelift.cli.top import NOTHING, QueueLine, Usage, bar, frame, lines, live
+from gatelift.core.records import occupied
 from gatelift_kube.api.client import Client
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE
@@ -67,8 +68,18 @@ def test_a_program_gets_all_figures(stage: Stage) -> None:
             "nominal": "8",
             "borrowed": "2",
             "load": 1.25,
+            "ghost": "",
         }
     ]
+
+
+def test_what_may_still_be_occupied_after_its_quota_was_freed_is_shown(stage: Stage) -> None:
+    said = occupied.message({("fast", "cpu"): 2500})
+    ghost = {"type": occupied.CONDITION, "status": "True", "reason": occupied.REASON, "message": said}
+    put_queue(stage.server, conditions=[ghost])
+    [told] = json.loads(stage.run("top", "-o", "json").out)
+    assert told["usage"][0]["ghost"] == "2500m"
+    assert "6/8 (2500m ghost)" in stage.run("top", "--once").out
 
 
 def test_local_queues_are_shown_if_asked_for(stage: Stage) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from gatelift.cli.render import lines
 from gatelift.cli.verbs import _in_front
-from gatelift.core.records import drains
+from gatelift.core.records import occupied
 from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Stage, condition, say
 
@@ -93,15 +93,18 @@ def test_is_52_queues_are_typed(stage: Stage) -> None:
 
 
 def test_what_a_queue_may_still_occupy_is_typed(stage: Stage) -> None:
-    stage.server.put(CLUSTER_QUEUE, "all", spec={}, status={})
-    usage = {"name": "main", "flavors": {"cpu": "fast"}, "resourceUsage": {"cpu": "1500m"}, "count": 3}
-    conditions = [condition("QuotaReserved", "True", "QuotaReserved", "", at=TIME)]
-    conditions.append(condition(drains.CONDITION, "True", drains.RELEASED, "its quota is free", at=TIME))
-    status = {"conditions": conditions, "admission": {"clusterQueue": "all", "podSetAssignments": [usage]}}
-    stage.workload("leaves", status=status)
+    """By the queue's own condition: Workloads, which may be many thousands, are not read for it."""
+    said = occupied.message({("fast", "cpu"): 1500, ("fast", "memory"): 2 * 1024**3})
+    conditions = [condition(occupied.CONDITION, "True", occupied.REASON, said, at=TIME)]
+    stage.server.put(CLUSTER_QUEUE, "all", spec={}, status={"conditions": conditions})
+    del stage.server.seen[:]
     (row,) = shown(stage, "get", "queues")
-    assert row["ghost"] == [{"resource": "cpu", "total": "1500m"}]
-    assert "cpu: 1500m" in stage.run("get", "queues").out
+    assert row["ghost"] == [
+        {"flavor": "fast", "resource": "cpu", "total": "1500m"},
+        {"flavor": "fast", "resource": "memory", "total": "2Gi"},
+    ]
+    assert [each.path for each in stage.server.seen if "/workloads" in each.path] == []
+    assert "cpu: 1500m, memory: 2Gi" in stage.run("get", "queues").out
 
 
 def test_is_52_what_happened_is_typed(stage: Stage) -> None:

@@ -11,8 +11,8 @@ from gatelift_kinds.shared import failed_container
 from gatelift_kinds.shared.failed_container import PodFailure
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.limits import LAST_WORDS_MAX
-from gatelift_wire.values.messages import FailedContainer
 from gatelift_wire.values.rules import measure
+from gatelift_wire.values.told import FailedContainer
 
 
 def ended(code: int, at: str = "2026-01-01T00:00:05Z", **more: Any) -> dict[str, Any]:

@@ -92,6 +92,20 @@ def test_a_disruption_of_the_cluster_is_no_eviction_of_ours(reason: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("reason", "evicted"),
+    [
+        ("WorkloadEvictedDueToDeactivated", True),
+        ("NotAdmitted", True),
+        ("NoMatchingWorkload", True),
+        ("WorkloadDeleted", False),
+    ],
+)
+def test_pg_26_what_we_stopped_is_waited_for_but_for_what_ended_with_its_workload(reason: str, evicted: bool) -> None:
+    condition = {"type": "TerminationTarget", "status": "True", "reason": reason}
+    assert facts_of(typed(a_pod(status={"conditions": [condition]}))).evicted is evicted
+
+
+@pytest.mark.parametrize(
     ("deleted", "ended", "since"),
     [
         pytest.param(None, None, "", id="nobody says"),

@@ -111,14 +111,18 @@ def test_bg_8_the_size_may_change_while_the_group_waits_and_holds_no_quota() -> 
     assert updated(before, after, schedulingGates=[]) == [late]
 
 
-def test_a_pod_joins_a_group_only_while_it_waits() -> None:
-    before: tuple[Json, Json] = (Q, {})
-    after: tuple[Json, Json] = (G, THREE)
-    assert updated(before, after) == []
-    for facts, spec in ((HOLDS_QUOTA, GATED), (FACTS, {"schedulingGates": []})):
-        assert updated(before, after, facts, **spec) == [
-            f'metadata.labels[{GROUP}]: Invalid value: "g": cannot be given to a pod that runs, or whose Workload holds quota: make a new pod in the group'
-        ]
+@pytest.mark.parametrize("spec", [GATED, {"schedulingGates": []}], ids=["it waits", "it runs"])
+def test_hd_336_a_pod_that_was_queued_by_itself_joins_no_group(spec: Json) -> None:
+    """PW-068 lets it; here a pod's Workload is told by its kind, and that by whether it names a group."""
+    queued, joined = ({**labels, f"{K}managed": "true"} for labels in (Q, G))
+    old, new = a_pod(queued, {}, **spec), a_pod(joined, THREE, **spec)
+    assert told(POD_KIND.validate_update(old, new, FACTS)) == [
+        f'metadata.labels[{GROUP}]: Invalid value: "g": cannot be given to a pod that was queued by itself: make a new pod in the group'
+    ]
+
+
+def test_pw_068_a_pod_that_nobody_took_over_may_be_given_a_group() -> None:
+    assert told(POD_KIND.validate_update(a_pod({}), a_pod({GROUP: "g"}, THREE), FACTS)) == []
 
 
 def test_pg_13_a_member_may_be_made_unretriable_at_any_time() -> None:

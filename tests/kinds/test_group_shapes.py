@@ -12,8 +12,11 @@ import pytest
 from gatelift_kinds.pod_group.declaration import Declaration, declared
 from gatelift_kinds.pod_group.marks import read
 from gatelift_kinds.pod_group.roles import RoleFit, fit, fit_first
-from gatelift_kinds.pod_group.shapes import mismatch, role_of, shape_of, template_of
-from support.kinds.groups import GATE, GROUP, ROLE, SETS, TOTAL, K, a_pod
+from gatelift_kinds.pod_group.shapes import mismatch, quota_digest, role_of, shape_of, template_of
+from gatelift_kinds.registry import POD_GROUP_KIND
+from gatelift_kinds.shared.values import MergeConflictError, Placing, PodSetStart
+from gatelift_wire.values.keys import PlacementKey
+from support.kinds.groups import GATE, GROUP, ROLE, SETS, TOTAL, K, a_pod, typed
 
 Json = dict[str, Any]
 DEFAULT_TOLERATIONS = [
@@ -168,3 +171,24 @@ def test_who_was_let_go_keeps_its_role_whatever_its_flavor_added() -> None:
     assert fit(says({ROLE: "workers"}), spec, the_sets(), DRIVER, lifted=True).role == "workers"
     assert fit(says({f"{K}podset": "r"}), spec, lifted=True).role == "r"
     assert fit(says({f"{K}podset": "r"}), spec).role == role_of(spec, ""), "at its gate that label says nothing"
+
+
+def test_what_quota_is_counted_by_is_the_same_for_a_declared_template_and_its_pod() -> None:
+    asked, comes = (typed({**a_pod(), "spec": spec}).spec for spec in (DECLARED, as_it_comes()))
+    assert quota_digest(asked) == quota_digest(comes)
+    assert quota_digest(asked) != quota_digest(typed(a_pod()).spec)
+
+
+def test_bg_16_a_pod_that_needs_more_than_its_role_was_admitted_for_is_not_let_go() -> None:
+    """Two unlike pods may bear one hash, which a user wrote."""
+    small, large = (
+        as_served("p", containers=[{"name": "c", "resources": {"requests": {"cpu": cpu}}}]) for cpu in ("1", "9")
+    )
+    for each in (small, large):
+        each["metadata"]["annotations"][f"{K}role-hash"] = "mine"
+        each["metadata"]["resourceVersion"] = "1"
+    start = PodSetStart(pod_set="mine", needs=quota_digest(typed(small).spec))
+    placing = Placing(key=PlacementKey("u", 1), origin="o", namespace="ns", starts=(start,))
+    assert POD_GROUP_KIND.local_lift_patch(typed(small), json.dumps(small).encode(), placing)
+    with pytest.raises(MergeConflictError, match="asks for something else than the group was admitted for"):
+        POD_GROUP_KIND.local_lift_patch(typed(large), json.dumps(large).encode(), placing)

@@ -181,12 +181,11 @@ def labelled() -> Doc:
     [(None, {LABEL: ""}, "ClaimedPod"), (None, {}, "Pod"), ({}, {LABEL: ""}, "Pod"), ({LABEL: ""}, {}, "ClaimedPod")],
 )
 def test_rm_4_the_webhook_asks_the_kind_of_what_was_there_before(
-    before: dict[str, str] | None, after: dict[str, str], kind: str, monkeypatch: pytest.MonkeyPatch
+    before: dict[str, str] | None, after: dict[str, str], kind: str
 ) -> None:
-    monkeypatch.setattr(judge, "SERVED", KINDS)
     old, new = ({"metadata": {"labels": labels}} if labels is not None else {} for labels in (before, after))
     asked = Question(uid="u", operation="", kind="Pod", namespace=NAMESPACE, new=new, old=old, groups=())
-    found = judge.kind_of(POD, asked)
+    found = judge.kind_of(KINDS, POD, asked)
     assert found is not None
     assert found.name == kind
 

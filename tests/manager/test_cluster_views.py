@@ -16,6 +16,7 @@ from gatelift.core.clusters.fencing import ANNOTATION_FENCED_BY, ANNOTATION_FENC
 from gatelift_kube.deciding.writes import ObjectSeen
 from gatelift_kube.objects.gatelift import ForeignRunStatus
 from gatelift_kube.values.resources import WORKER_CLUSTER
+from gatelift_wire.values.keys import PROTOCOL_VERSION
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 
@@ -75,6 +76,11 @@ def credited(talk: Conversation) -> None:
     talk.credits += 1
 
 
+def of_an_older_agent(talk: Conversation) -> None:
+    assert RememberedView(talk).at(0.0).version == PROTOCOL_VERSION
+    talk.version = 1
+
+
 def of_the_first_session(talk: Conversation) -> None:
     talk.facts.opened_session = 0
     talk.record.comparison.resyncs(5, talk.facts)
@@ -102,6 +108,7 @@ def greeted_by_one_of_no_kind(talk: Conversation) -> None:
         suspect,
         without_session,
         credited,
+        of_an_older_agent,
         of_the_first_session,
         cordoned,
         greeted_by_one_of_no_kind,

@@ -19,11 +19,11 @@ from gatelift_wire.values.messages import (
     Commit,
     Offer,
     PodSetRequest,
-    SetUserGates,
     TemplateBlob,
     Withdraw,
 )
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.single import SetUserGates
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting, kueue_object
 from support.manager.world import World, a_world
 

@@ -9,7 +9,8 @@ import pytest
 from gatelift.core.told.failed_containers import FAILED_ON_CLUSTER
 from gatelift_kube.deciding.event_series import NOTE_BYTES_MAX
 from gatelift_wire.values import limits
-from gatelift_wire.values.messages import FailedContainer, Finished
+from gatelift_wire.values.messages import Finished
+from gatelift_wire.values.told import FailedContainer
 from support.manager.world import World, a_running_pod
 
 FAILED = FailedContainer(

@@ -9,13 +9,14 @@ import pytest
 from gatelift.core.records.work import SeveralObjectsError
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import WORKLOAD
-from support.manager.builders import a_pod, a_workload
+from support.manager.builders import a_pod, a_workload, kueue_object
 from support.manager.group_world import (
     GROUP,
     THEIRS,
     K,
     a_member,
     a_world_with_groups,
+    contained,
     join,
     owners_of,
     pod_ref,
@@ -23,11 +24,6 @@ from support.manager.group_world import (
     warnings,
 )
 from support.manager.world import World
-
-
-def contained(world: World) -> list[str]:
-    """Return what a pass or an answer that raised left in the log."""
-    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +129,8 @@ def test_pg_20_fast_admission_makes_the_workload_with_the_first_pod_and_later_on
     assert (pod_sets_of(workload), owners_of(workload)) == ([3], ["a"])
     join(world, a_member("b", at=2, notes=fast), a_member("c", at=3, notes=fast))
     assert owners_of(world.find("Workload")) == ["a", "b", "c"]
+    added = [one.message for one in world.emitted if one.reason == "OwnerReferencesAdded"]
+    assert added[-1] == "Added owner references: the Workload names 3 pods now"
     join(world, a_member("d", at=4, notes=fast))
     assert [name for name, _ in warnings(world, "ExcessPodDeleted")] == ["d"]
     assert owners_of(world.find("Workload")) == ["a", "b", "c"]
@@ -226,21 +224,19 @@ def test_a_workload_that_asks_for_less_than_its_pods_do_is_put_right_before_it_h
 
 
 @pytest.mark.parametrize(
-    ("labels", "notes"),
+    ("labels", "notes", "said"),
     [
-        ({f"{K}pod-group-role": "worker"}, {}),
-        ({}, {f"{K}pod-group-sets": "[]"}),
-        ({f"{K}prebuilt-workload-name": GROUP}, {}),
+        ({f"{K}pod-group-role": "worker"}, {}, "no pod of the group declares its sets"),
+        ({}, {f"{K}pod-group-sets": "[]"}, "must be a list of sets"),
+        ({f"{K}prebuilt-workload-name": GROUP}, {}, "not served"),
     ],
-    ids=["a role", "sets", "a prebuilt Workload"],
+    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "a prebuilt Workload"],
 )
-def test_what_groups_do_not_have_yet_is_told_and_nothing_is_made_of_it(
-    labels: dict[str, str], notes: dict[str, str]
-) -> None:
+def test_what_no_workload_is_made_of_is_told(labels: dict[str, str], notes: dict[str, str], said: str) -> None:
     world = a_world_with_groups()
     join(world, a_member("a", total=1, labels=labels, notes=notes))
     ((_, text),) = warnings(world, "ErrWorkloadCompose")
-    assert "not served" in text
+    assert said in text
     assert world.all("Workload") == []
 
 
@@ -309,3 +305,43 @@ def test_no_event_of_one_pod_goes_through_all_pods() -> None:
         return counted[0]
 
     assert calls(400) <= calls(100) + 100
+
+
+def labelled(world: World, **labels: str) -> None:
+    """Have a user change labels of all pods, one after the other."""
+    for name in "abc":
+        world.api.edit(pod_ref(name), lambda document: document["metadata"]["labels"].update(labels_of(labels)))
+        world.settle()
+    world.advance(10.0)
+
+
+def labels_of(labels: dict[str, str]) -> dict[str, str]:
+    return {f"{K}{name.replace('_', '-')}": value for name, value in labels.items()}
+
+
+def test_pg_29_a_group_that_waits_follows_its_pods_to_another_queue_class_and_execution_limit() -> None:
+    """PC-020, PC-032: in place, so that it keeps its turn."""
+    world = a_world_with_groups()
+    world.api.apply(kueue_object("LocalQueue", "other", {"clusterQueue": "shared"}, namespace="team"))
+    world.api.apply(kueue_object("WorkloadPriorityClass", "high", {}) | {"value": 7})
+    join(world, *(a_member(name, at=at, cpu="3") for at, name in enumerate("abc")))
+    uid = world.find("Workload")["metadata"]["uid"]
+    labelled(world, queue_name="other")
+    assert world.find("Workload")["spec"]["queueName"] == "other"
+    labelled(world, priority_class="high")
+    spec = world.find("Workload")["spec"]
+    assert (spec["priority"], spec["priorityClassRef"]["name"]) == (7, "high")
+    labelled(world, max_exec_time_seconds="60")
+    assert world.find("Workload")["spec"]["maximumExecutionTimeSeconds"] == 60
+    assert (world.find("Workload")["metadata"]["uid"], contained(world)) == (uid, [])
+    assert pod_sets_of(world.find("Workload")) == [3]
+
+
+def test_pg_29_while_its_pods_name_two_queues_a_group_stays_as_it_is_and_says_so() -> None:
+    world = a_world_with_groups()
+    join(world, *(a_member(name, at=at, cpu="3") for at, name in enumerate("abc")))
+    world.api.edit(pod_ref("b"), lambda document: document["metadata"]["labels"].update(labels_of({"queue_name": "x"})))
+    world.advance(10.0)
+    assert world.find("Workload")["spec"]["queueName"] == "main"
+    [(name, text)] = warnings(world, "ErrWorkloadCompose")
+    assert (name, "differ in the queue" in text) == ("a", True)

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_wire.values.messages import Commit, Stop
-from support.manager.builders import a_cluster_queue, a_setting
-from support.manager.group_world import K, a_member, a_world_with_groups, join, pod_ref, pod_sets_of, warnings
-from support.manager.world import World, a_world
+from support.manager.builders import a_cluster_queue
+from support.manager.group_world import (
+    K,
+    a_member,
+    a_world_at_home,
+    a_world_with_groups,
+    contained,
+    join,
+    lift,
+    over,
+    pod_ref,
+    pod_sets_of,
+    warnings,
+)
+from support.manager.world import World
 
 GATED = [{"name": f"{K}admission"}]
 
 
-def a_world_at_home(*members: dict, **settings: object) -> World:  # type: ignore[type-arg]
-    """Return a world whose `local` takes what is committed, with a group of these pods."""
-    world = a_world_with_groups(**settings)
-    world.connect("local")
-    join(world, *members, seconds=5.0)
-    return world
-
-
-def lift(world: World, *names: str) -> None:
-    """Let pods go as the agent of `local` does."""
-    for name in names:
-        world.api.edit(pod_ref(name), lambda document: document["spec"].update(schedulingGates=[], nodeName="n"))
-    world.advance(2.0)
-
-
-def end(world: World, name: str, phase: str) -> None:
-    world.api.edit(pod_ref(name), lambda document: document["status"].update(phase=phase))
-    world.advance(5.0)
-
-
 def commits(world: World) -> list[Commit]:
     return [message for _, message in world.messages(Commit)]
-
-
-def contained(world: World) -> list[str]:
-    """Return what a pass or an answer that raised left in the log."""
-    return [one.text for one in world.notes if "it is left as it is" in one.text]
 
 
 def finished(world: World) -> tuple[str, str]:
@@ -56,6 +42,7 @@ def test_pg_1_a_group_is_committed_as_one_each_pod_by_its_uid_and_in_its_role() 
     roles = {one.name: one.pod_set for one in commit.objects}
     assert roles["a"] == roles["c"] != roles["b"]
     assert {one.name: one.count for one in commit.pod_sets} == {roles["a"]: 2, roles["b"]: 1}
+    assert commit.release == "OnTerminating"
 
 
 def test_a_group_for_which_there_is_no_quota_is_committed_nowhere() -> None:
@@ -84,23 +71,14 @@ def test_a_member_that_goes_while_the_group_waits_keeps_it_from_quota_until_ther
     assert [{one.name for one in each.objects} for each in commits(world)][-1] == {"a", "b", "d"}
 
 
-def test_a_group_in_a_queue_whose_work_goes_to_workers_waits_and_says_why() -> None:
-    world = a_world(a_setting(), kinds=WITH_GROUPS)
-    join(world, *(a_member(name, at=at) for at, name in enumerate("abc")), seconds=5.0)
-    said = world.condition(world.find("Workload"), "QuotaReserved")
-    assert (said["status"], said["reason"]) == ("False", "Misconfigured")
-    assert "in this cluster alone" in said["message"]
-    assert commits(world) == []
-
-
 def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -> None:
     world = a_world_at_home(*(a_member(name, at=at) for at, name in enumerate("abc")))
     lift(world, *"abc")
-    end(world, "a", "Succeeded")
-    end(world, "b", "Succeeded")
+    over(world, "a", "Succeeded")
+    over(world, "b", "Succeeded")
     assert finished(world) == ("", "")
     assert world.messages(Stop) == []
-    end(world, "c", "Succeeded")
+    over(world, "c", "Succeeded")
     assert finished(world) == ("Succeeded", "Pods succeeded: 3/3")
     assert contained(world) == []
     assert [one["metadata"]["finalizers"] for one in world.all("Pod")] == [[], [], []]
@@ -112,10 +90,10 @@ def test_pg_14_a_group_of_which_a_pod_failed_for_good_is_failed_once_nobody_runs
     given = notes if when.startswith("PG-12") else None
     world = a_world_at_home(*(a_member(name, at=at, notes=given) for at, name in enumerate("abc")))
     lift(world, *"abc")
-    end(world, "a", "Succeeded")
-    end(world, "b", "Failed")
+    over(world, "a", "Succeeded")
+    over(world, "b", "Failed")
     assert finished(world) == ("", "")
-    end(world, "c", "Failed")
+    over(world, "c", "Failed")
     if given is None:
         assert finished(world) == ("", "")
         world.api.edit(pod_ref("c"), lambda document: document["metadata"]["annotations"].update(notes))
@@ -129,7 +107,7 @@ def test_pg_21_a_serving_group_does_not_finish() -> None:
     world = a_world_at_home(*(a_member(name, at=at, notes=notes) for at, name in enumerate("abc")))
     lift(world, *"abc")
     for name in "abc":
-        end(world, name, "Succeeded")
+        over(world, name, "Succeeded")
     assert finished(world) == ("", "")
 
 
@@ -156,7 +134,7 @@ def test_pg_31_a_manager_killed_at_each_step_from_quota_to_the_end_comes_to_the_
         steps = world.steps - begun
         lift(world, *"abc")
         for name in "abc":
-            end(world, name, "Succeeded")
+            over(world, name, "Succeeded")
         return world, steps
 
     _, steps = life(None)

@@ -244,6 +244,19 @@ def test_a_queue_that_is_gone_is_gone_from_the_gauges() -> None:
     assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") is None
 
 
+def test_quota_that_is_freed_while_pods_stop_is_counted_by_its_reason() -> None:
+    """KEP-6143: by the rule, or by the deadline of what has not stopped."""
+    metrics = ManagerMetrics()
+    for reason in ("QuotaReleased", "QuotaReleasedByDeadline", "QuotaReleased"):
+        freed = Happened.FREED
+        metrics.performed(Transition(level="info", text="", happened=freed, cluster_queue="shared", reason=reason))
+    counted = (
+        metrics.registry.get_sample_value("gatelift_quota_releases_total", {**QUEUE, "reason": reason})
+        for reason in ("QuotaReleased", "QuotaReleasedByDeadline")
+    )
+    assert tuple(counted) == (2, 1)
+
+
 def test_each_transition_is_one_log_line_that_names_workload_epoch_and_cluster() -> None:
     counted = a_running_pod()
     counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)

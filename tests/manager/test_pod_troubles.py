@@ -8,8 +8,9 @@ from gatelift.core.told.pod_troubles import SETTLE_SECONDS
 from gatelift_kinds.shared.pod_trouble import CONDITION
 from gatelift_kube.deciding.writes import Patch, WriteError
 from gatelift_kube.objects.conditions import MESSAGE_CHARS_MAX
-from gatelift_wire.values.messages import CountsReport, PodSetCounts, PodTrouble
+from gatelift_wire.values.messages import CountsReport, PodSetCounts
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.told import PodTrouble
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 

@@ -7,7 +7,7 @@ import pytest
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.rules.release import Due, due, rule_for
 from gatelift.core.state.release_values import ReleaseSettings
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, WITH_GROUPS
 from gatelift_kube.objects.kueue import ClusterQueue
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.values.release import ReleaseRule
@@ -40,6 +40,22 @@ EARLY_PODS = ReleaseSettings(by_kind={"Pod": TERMINATING}, fast_pods=False)
 def test_the_more_specific_rule_wins(settings: ReleaseSettings, kind: str, said: str | None, rule: ReleaseRule) -> None:
     annotations = {} if said is None else {"gatelift.dev/release": said}
     found = SERVED.named(kind)
+    assert found is not None
+    assert rule_for(settings, found, ClusterQueue(metadata=ObjectMeta(name="q", annotations=annotations))) is rule
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "rule"),
+    [
+        pytest.param(DEFAULT, None, TERMINATING, id="QR-4 a group as a pod"),
+        pytest.param(GATE_OFF, None, GRACE, id="QR-4 with the gate off as well"),
+        pytest.param(BY_KIND, None, TERMINAL, id="QR-4 what the file says of pods"),
+        pytest.param(BY_KIND, "OnTerminating", TERMINATING, id="QR-4 and its queue before that"),
+    ],
+)
+def test_a_group_has_the_rule_of_pods(settings: ReleaseSettings, said: str | None, rule: ReleaseRule) -> None:
+    annotations = {} if said is None else {"gatelift.dev/release": said}
+    found = WITH_GROUPS.named("PodGroup")
     assert found is not None
     assert rule_for(settings, found, ClusterQueue(metadata=ObjectMeta(name="q", annotations=annotations))) is rule
 

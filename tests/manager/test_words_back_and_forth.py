@@ -15,7 +15,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.state.few_lines import LINES_MAX
-from gatelift.core.state.word_writes import OUT_MAX, SHARED_SECONDS, may_write
+from gatelift.core.state.word_writes import OUT_MAX, OUT_SHARED_MAX, SHARED_SECONDS, may_write
 from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import ObjectReport
 from support.manager.builders import a_job, a_pod, a_setting
@@ -211,6 +211,29 @@ def test_hd_292_writes_under_way_are_bounded_as_well_and_nobody_else_waits_for_t
     world.now += 1.0
     machine_pass(world, Key(Look.WORDS, ObjectKey("", "a")))
     assert may_write(core, "a", key, world.now)
+
+
+def test_is_10_what_falls_due_at_once_is_given_to_the_api_server_a_few_at_a_time_while_others_write() -> None:
+    world = sharing(10_000.0)
+    others_write(world)
+    core = world.machine.core
+    keys = [Key(Look.OWNER, ObjectKey("team", f"p-{number}"), POD) for number in range(100)]
+
+    def write(asking: list[Key]) -> list[int]:
+        sent = [100 + keys.index(key) for key in asking if may_write(core, "a", key, world.now)]
+        for request in sent:
+            ref = ObjectRef(POD, ObjectKey("team", f"p-{request - 100}"))
+            core.inflight.begin(request, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of="a"))
+        return sent
+
+    under_way = [request for key in keys for request in write([key])]
+    assert len(under_way) == OUT_SHARED_MAX
+    for request in under_way[:3]:
+        core.inflight.end(request)
+    world.now += 1.0
+    machine_pass(world, Key(Look.WORDS, ObjectKey("", "a")))
+    called = [key for key in iter(core.agenda.take, None) if key.look is Look.OWNER]
+    assert len(write(called)) == 3, "as many as have ended"
 
 
 @pytest.mark.parametrize("what", ["mirror", "counts"])

@@ -11,7 +11,7 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 from support.sim.cluster import Names
 
 KEY: StorageKey = ("", "configmaps")
@@ -49,7 +49,7 @@ def test_listeners_hear_of_what_goes_and_of_what_comes_back() -> None:
     made(store, "new")
     heard: list[tuple[str, bool]] = []
 
-    def listen(_key: StorageKey, change: Change) -> None:
+    def listen(_key: StorageKey, change: StoreChange) -> None:
         heard.append((change.after.name, change.removed))
 
     store.listen(listen)

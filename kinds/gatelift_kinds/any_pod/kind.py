@@ -288,13 +288,13 @@ class AnyPodKind(Kind[Pod]):
         return self.lifted(obj)
 
     def liftable(self, obj: Pod, key: PlacementKey) -> bool:
-        """Return whether ours is the last gate."""
-        last = _gate_names(obj) == (markers.ADMISSION_GATE,)
+        """Return whether no gate but ours is left."""
+        last = not self.lifted(obj) and not set(_gate_names(obj)).difference(markers.GATES_OF_ADMISSION)
         return last and obj.metadata.deletion_timestamp is None and not stop_marked(obj.metadata, key)
 
     def lift_patch(self, obj: Pod) -> bytes:
-        """Return the patch that removes our gate and nothing else."""
-        return encode([*guards(obj.metadata), *_ungate(obj, (markers.ADMISSION_GATE,))])
+        """Return the patch that removes our gates and nothing else."""
+        return encode([*guards(obj.metadata), *_ungate(obj, markers.GATES_OF_ADMISSION)])
 
     def local_lift_patch(self, obj: Pod, raw: bytes, placing: Placing) -> bytes:
         """Return one patch: labels, annotations, node selector, tolerations, gate."""
@@ -315,7 +315,7 @@ class AnyPodKind(Kind[Pod]):
         ]
         if tolerations != present:
             operations.append({"op": "add", "path": "/spec/tolerations", "value": tolerations})
-        return encode([*operations, *_ungate(obj, (markers.ADMISSION_GATE,))])
+        return encode([*operations, *_ungate(obj, markers.GATES_OF_ADMISSION)])
 
     def pod_set_of(self, obj: Pod, raw: bytes) -> str:
         """Return which pod set of its Workload a pod at its gate is of."""
@@ -365,7 +365,7 @@ class AnyPodKind(Kind[Pod]):
 
     def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:
         """Return the patch that removes gates that the user has removed from the pod at home; ours is never touched."""
-        keep = {*remaining, markers.ADMISSION_GATE}
+        keep = {*remaining, *markers.GATES_OF_ADMISSION}
         removal = _ungate(obj, tuple(name for name in _gate_names(obj) if name not in keep))
         return encode([*guards(obj.metadata), *removal]) if removal else None
 

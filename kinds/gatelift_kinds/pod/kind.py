@@ -61,9 +61,9 @@ class PodKind(AnyPodKind):
         return (PodSet(name=markers.DEFAULT_POD_SET, count=1, template=PodTemplate(spec=obj.spec)),)
 
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
-        """Return the pod: its spec with the user's gates but not ours."""
+        """Return the pod: its spec with the user's gates but none of ours."""
         spec = decode(raw)["spec"]
-        gates = [gate for gate in spec.pop("schedulingGates", []) if gate.get("name") != markers.ADMISSION_GATE]
+        gates = [gate for gate in spec.pop("schedulingGates", []) if gate.get("name") not in markers.GATES_OF_ADMISSION]
         if gates:
             spec["schedulingGates"] = gates
         marks = {

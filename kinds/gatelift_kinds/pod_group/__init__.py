@@ -4,6 +4,7 @@
   come later (story 3), read by way of `yaml_text`.
 - `roles`: which role a pod has, and why it has none; `shapes`: its template without what an API server put in, and how
   two shapes differ.
+- `declaring`: which pod declares the sets of all, and who is read anew when that changes.
 - `member`: where one pod stands, what it counts as, and when its finalizer may go: one table.
 - `reading`: from a pod as served to what is counted of it; `members`: all pods of a group, in `ordered` lists and
   `tally` counts that each change of one pod keeps up.

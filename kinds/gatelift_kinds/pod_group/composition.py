@@ -6,11 +6,11 @@ fast admission, or with declared sets, from the first pod on. Neighbour: `docume
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gatelift_kinds.pod_group.declaration import SETS_MAX, Declaration
 from gatelift_kinds.pod_group.marks import total_count
-from gatelift_kinds.pod_group.members import Agreement, GroupMembers
+from gatelift_kinds.pod_group.members import Agreement, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.slots import surplus_of_all
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain
@@ -28,7 +28,8 @@ ROLES_SHOWN = 3
 class PlannedSet:
     """One pod set. `like`: the UID of the pod whose template it has; "" where `template` (JSON) was declared.
 
-    `comes_later`: its pods are made by a driver that runs: who has not come yet is not waited for.
+    `comes_later`: its pods are made by a driver that runs: who has not come yet is not waited for. `lifted`: all its
+    pods were let go, so `like` has what its flavor added: a Workload that has the pod set keeps it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PlannedSet:
     like: str = ""
     template: bytes = b""
     comes_later: bool = False
+    lifted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +143,9 @@ def differs(workload: Workload, plan: GroupPlan) -> str:
 
 def _fast(members: GroupMembers, total: int) -> GroupPlan:
     """Return one pod set of all, named after the first pod: all are taken to be equal, and compared when they come."""
-    uid = members.ranked.first()[0][-1]
-    first = members.get(uid)
-    return GroupPlan(pod_sets=(PlannedSet(name=first.role if first else "", count=total, like=uid),))
+    first = members.get(members.ranked.first()[0][-1])
+    name = first.role if first is not None else ""
+    return GroupPlan(pod_sets=(replace(_planned(name, members.roles[name]), count=total),))
 
 
 def _by_role(members: GroupMembers) -> GroupPlan | NotYet:
@@ -152,10 +154,13 @@ def _by_role(members: GroupMembers) -> GroupPlan | NotYet:
         text = f"the group has {len(members.present_roles)} roles, which are pods of different shape, and a Workload"
         way_out = "make the pods alike in what they request and where they may run"
         return NotYet(text=_text(f"{text} has at most {SETS_MAX}: {way_out}"))
-    roles = [(name, members.roles[name].present) for (name,) in members.present_roles]
-    return GroupPlan(
-        pod_sets=tuple(PlannedSet(name=name, count=len(those), like=those.first()[0][-1]) for name, those in roles)
-    )
+    return GroupPlan(pod_sets=tuple(_planned(name, members.roles[name]) for (name,) in members.present_roles))
+
+
+def _planned(name: str, role: RoleMembers) -> PlannedSet:
+    """Return the pod set of a role: like a pod at its gate, since one that was let go has what its flavor added."""
+    ranks = role.waiting.first() or role.present.first()
+    return PlannedSet(name=name, count=len(role.present), like=ranks[0][-1], lifted=not len(role.waiting))
 
 
 def _text(text: str) -> str:

@@ -19,6 +19,7 @@ from gatelift_kube.objects.meta import Condition
 
 WAITING = "WaitingForReplacementPods"
 """Type of the condition, as Kueue spells it. While it is True the Workload is not admissible."""
+EVICTED = "Evicted"
 PODS_FAILED, PODS_READY = "PodsFailed", "PodsReady"
 ALL_THERE = "No pods are missing"
 

@@ -1,57 +1,96 @@
 """All pods of one group as the core asks for them: each change of one pod is counted, nothing walks all. Pure.
 
 Neighbours: `reading` makes a member of a pod, `members` counts it, `composition`, `slots` and `document` say what
-follows. What a worker says of a pod is no part of it yet: as far as is known here, what is at its gate runs nowhere.
+follows, `elsewhere` keeps what is known of each pod's run at a worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
-from gatelift_kinds.pod_group import composition, document, marks, member, roles, slots
-from gatelift_kinds.pod_group.composition import GroupPlan, NotYet, PlannedSet
+from gatelift_kinds.pod_group import composition, document, marks, member, places, slots, told
+from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
-from gatelift_kinds.pod_group.ends import all_ready, end, is_abandoned
-from gatelift_kinds.pod_group.members import PRESENT, RUNNING, Agreement, GroupMembers, RoleMembers
+from gatelift_kinds.pod_group.declaring import Declaring
+from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
+from gatelift_kinds.pod_group.ends import (
+    EVICTED,
+    WAITING,
+    Over,
+    absent,
+    all_ready,
+    end,
+    is_abandoned,
+    waiting_condition,
+)
+from gatelift_kinds.pod_group.member import MemberState
+from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
 from gatelift_kinds.pod_group.reading import member_of
-from gatelift_kinds.pod_group.shapes import role_of, shape_of, template_of
+from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
 from gatelift_kinds.shared import markers
-from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart
+from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
-from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
+from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
+from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.objects.meta import Condition, ObjectMeta
+from gatelift_kube.values.plain_text import plain
 
+LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
-HOME_ONLY = "pods of a group are started in this cluster alone: use a queue without a MultiKueue check"
-NOT_DECLARED = f"sets of pods that come later ({markers.POD_GROUP_SETS}) are not served: make all pods of the group"
 NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
 
 class GatheredPods:
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
-    `members`: the pods that are ours. `_pods`: each as it was last seen. `_unserved`: what a pod asks for that groups
-    do not have, by its UID. `_unnamed`: pods of which it is not known that the Workload names them. `_specs`: of a
-    pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of the group's name
-    that was looked at last, and why it is not the group's.
+    `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
+    last seen. `_declaring`: who declares the sets of all. `_unserved`: what a pod asks for that groups do not have, by
+    its UID; `_unfit`: why it has no role. `_unnamed`: pods of which it is not known that the Workload names them.
+    `_specs`: of a pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of
+    the group's name that was looked at last, and why it is not the group's; `_names`: the one of which it was asked
+    last whom it names, and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that
+    began.
     """
 
-    __slots__ = ("_group", "_is_ours", "_judged", "_namespace", "_pods", "_specs", "_unnamed", "_unserved", "members")
+    __slots__ = (
+        "_copied",
+        "_declaring",
+        "_group",
+        "_is_ours",
+        "_judged",
+        "_names",
+        "_namespace",
+        "_pods",
+        "_specs",
+        "_stopping",
+        "_unfit",
+        "_unnamed",
+        "_unserved",
+        "_where",
+        "members",
+    )
 
-    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool]) -> None:
+    def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
+        self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
         self.members = GroupMembers()
         self._pods: dict[str, tuple[Pod, bytes]] = {}
         self._unserved: dict[str, str] = {}
+        self._unfit: dict[str, str] = {}
+        self._declaring = Declaring()
         self._unnamed: set[str] = set()
         self._specs: dict[str, tuple[bytes, PodSpec]] = {}
         self._judged: tuple[Workload, str] | None = None
+        self._where = RunsElsewhere()
+        self._names: tuple[Workload, frozenset[str]] | None = None
+        self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
@@ -65,9 +104,13 @@ class GatheredPods:
             return
         said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
         gated = member.facts_of(obj).gated
-        unserved = _not_served(said, meta)
-        fit = roles.RoleFit(role_of(spec, said.role_hash)) if unserved else roles.fit(said, spec, lifted=not gated)
-        self.members.put(member_of(obj, fit, shape_of(spec) if gated else ""))
+        unserved = _not_served(meta)
+        named = (meta.creation_timestamp or "", meta.name, meta.uid)
+        self._declaring.put(named, said, spec, self._pods, lifted=not gated)
+        fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
+        self.members.put(
+            member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied)
+        )
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -75,13 +118,36 @@ class GatheredPods:
             self._unserved[meta.uid] = unserved
         else:
             self._unserved.pop(meta.uid, None)
+        if fit.role:
+            self._unfit.pop(meta.uid, None)
+        else:
+            self._unfit[meta.uid] = plain(fit.text, TEXT_CHARS_MAX)
 
     def drop(self, uid: str) -> None:
         """Let go of a pod that is gone, or is not ours any more."""
         self.members.drop(uid)
         self._pods.pop(uid, None)
         self._unserved.pop(uid, None)
+        self._unfit.pop(uid, None)
         self._unnamed.discard(uid)
+        self._where.forget(uid)
+        self._declaring.drop(uid, self._pods)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The UIDs of the pods that are to be read anew, the first ones: their group was declared since."""
+        return tuple(islice(self._declaring.unread, AT_ONCE))
+
+    def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
+        """Read pods anew, by what is declared now, and return them."""
+        found = [each for each in map(self._pods.get, uids) if each is not None]
+        for pod, raw in found:
+            self.put(pod, raw)
+        return tuple(Called(pod.metadata.name, pod.metadata.uid) for pod, _ in found)
+
+    def misfit(self, uid: str) -> str:
+        """Return why a pod has no role, and is not let go; "" where it has one."""
+        return self._unfit.get(uid, "")
 
     @property
     def speaker(self) -> Called | None:
@@ -109,13 +175,40 @@ class GatheredPods:
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         return is_abandoned(self.members)
 
+    @property
+    def is_over(self) -> bool:
+        """Say whether as many as the group has have succeeded, or nobody goes on and is to be replaced."""
+        total = marks.total_count(self.members.tally(Agreement.COUNT).agreed) or 0
+        found = end(self.members, total)
+        return found is not None and found.over is Over.FINISHED
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether a pod failed, or is over with its group: without a Workload nobody's place is kept."""
+        found = self.members.get(uid)
+        if found is None or found.state not in OVER:
+            return False
+        return found.state is MemberState.FAILED or self.is_over
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod of the group as an owner."""
+        return uid in self._pods and uid in self._named_by(workload)
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
+        return any(uid in self._named_by(workload) for uid in self._pods)
+
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
         if self._unserved:
             return NothingToAsk(text=next(iter(self._unserved.values())))
         found = self._plan()
+        if self._unfit and not self.members.present:
+            return NothingToAsk(text=next(iter(self._unfit.values())))
         if isinstance(found, NotYet):
             return NothingToAsk(text=found.text, surplus=self._called(found.surplus[:AT_ONCE]))
+        if self._declaring.driver is not None:
+            beyond_roles = places.beyond(self.members, found.counts, AT_ONCE)
+            return NothingToAsk(surplus=self._called(beyond_roles)) if beyond_roles else None
         total = sum(found.counts.values())
         beyond = slots.surplus_of_all(self.members, total, AT_ONCE)
         return NothingToAsk(surplus=self._called(beyond)) if beyond else None
@@ -126,10 +219,15 @@ class GatheredPods:
         if isinstance(plan, NotYet):
             raise KindError(plan.text)
         about = document.GroupWorkload(
-            namespace=self._namespace, group=self._group, queue=self.queue_name, priority=priority, limit=self._limit
+            namespace=self._namespace,
+            group=self._group,
+            queue=self.queue_name,
+            priority=priority,
+            limit=self._limit,
+            labels={key: self.members.tally(key).agreed or "" for key in self.members.labels},
         )
         owners = [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
-        raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets}
+        raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets if each.like}
         written = document.document(plan, about, owners, raws)
         problem = document.too_large(written)
         if problem:
@@ -147,27 +245,42 @@ class GatheredPods:
 
     def matches(self, workload: Workload) -> bool:
         """Return whether a Workload has the pods' queue, limit and class, and their roles with counts and needs."""
-        plan, spec = self._plan(), workload.spec
-        if isinstance(plan, NotYet) or composition.differs(workload, plan):
+        spec = workload.spec
+        if not self.asks_for(workload):
             return False
         if (spec.queue_name, spec.maximum_execution_time_seconds) != (self.queue_name, self._limit):
             return False
         named = self.members.tally(Agreement.CLASS).agreed
-        if named and (spec.priority_class_ref is None or spec.priority_class_ref.name != named):
+        return not named or (spec.priority_class_ref is not None and spec.priority_class_ref.name == named)
+
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether a Workload has the pods' roles with counts and needs."""
+        plan = self._plan()
+        if isinstance(plan, NotYet) or composition.differs(workload, plan):
             return False
-        return all(map(self._needs_alike, plan.pod_sets, spec.pod_sets))
+        return all(map(self._needs_alike, plan.pod_sets, workload.spec.pod_sets))
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
         counts = {each.name: each.count for each in workload.spec.pod_sets}
-        found: list[str] = []
-        for name, count in counts.items():
-            role = self.members.roles.get(name)
-            if role is not None:
-                found += slots.surplus(role, slots.places(role, count), AT_ONCE)
-        if not self._fast:
+        found = places.beyond(self.members, counts, AT_ONCE)
+        if not self._says.fast:
             found += self._of_other_roles(counts)
         return self._called(found[:AT_ONCE])
+
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return WaitingForReplacementPods to put, see `ends`; None where it is to stay."""
+        said, evicted = (find(workload.status.conditions, each) for each in (WAITING, EVICTED))
+        return waiting_condition(self._absent(workload), said, evicted)
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether pods have to be replaced, or the Workload says so still."""
+        return bool(self._absent(workload)) or is_true(workload.status.conditions, WAITING)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        return self.members.counts[MemberState.WAITING]
 
     @property
     def may_run(self) -> bool:
@@ -176,17 +289,81 @@ class GatheredPods:
 
     @property
     def home_only(self) -> str:
-        """Return that groups are placed at home alone."""
-        return HOME_ONLY
+        """Return why a pod that was let go here keeps all of them at home; "" where none was."""
+        return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+        """Take that pods which the Workload names may run at a worker."""
+        named = [each.uid for each in workload.metadata.owner_references]  # in their order
+        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+
+    def is_home(self) -> None:
+        """Take that no pod runs elsewhere."""
+        self._count_anew(self._where.ended())
+
+    def runs_elsewhere(self, uid: str) -> None:
+        """Take that a worker was told of a pod."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
+
+    def stopped_elsewhere(self, uid: str) -> None:
+        """Take that a worker says that a pod has stopped."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
+
+    def is_told_of(self, uid: str) -> bool:
+        """Say whether a worker may have been told of a pod."""
+        found = self.members.get(uid)
+        return found is None or found.state is not member.MemberState.WAITING
+
+    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that may run at a worker, role by role."""
+        return self._parts(places.there(self.members, granted))
+
+    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that wait and a slot is free for, of those that the Workload names."""
+        if not self.waiting:
+            return ()
+        named = self._named_by(workload)
+        return self._parts(each for each in places.to_join(self.members, workload, granted) if each[0] in named)
+
+    def travels_as(self, uid: str) -> Part | None:
+        """Return a pod's template, under its name and role."""
+        found = self._pods.get(uid)
+        mine = self.members.get(uid)
+        if found is None or mine is None:
+            return None
+        template = template_of(found[1])
+        return Part(name=found[0].metadata.name, pod_set=mine.role, metadata=template.metadata, spec=template.spec)
+
+    def replaced(self, workload: Workload) -> tuple[Called, ...]:
+        """Return the failed pods whose slot another one has, once each that is present is named."""
+        if self.owners_patch(workload) is not None:
+            return ()
+        return self._called(places.replaced(self.members, workload)[:AT_ONCE])
+
+    def _count_anew(self, uids: Iterable[str]) -> None:
+        """Count pods of whose run at a worker something else is known now."""
+        for uid in uids:
+            found = self._pods.get(uid)
+            if found is not None:
+                self.put(*found)
+
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
-        return tuple(
-            PlacedPart(called, name)
-            for name, count in sorted(granted.items())
-            if (role := self.members.roles.get(name)) is not None
-            for called in self._called(self._of_role(role, count))
-        )
+        return self._parts(places.of_all(self.members, workload, granted))
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many succeeded, by role; none of a group that serves."""
+        return {} if self._says.serving else places.over(self.members, workload, granted)
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many are over since an epoch began to be stopped, or succeeded, by role."""
+        if self._stopping[0] != epoch:
+            self._stopping = (epoch, places.begun(self.members))
+        return places.left(self.members, workload, granted, self._stopping[1])
+
+    def needs(self, spec: PodSpec) -> str:
+        """Return the digest of what quota is counted by."""
+        return quota_digest(spec)
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
@@ -195,7 +372,8 @@ class GatheredPods:
 
     def pods_ready(self, workload: Workload) -> bool:
         """Return whether as many as the group has are ready, or have succeeded."""
-        return all_ready(self.members, _total(workload))
+        declares = self._declaring.driver is not None  # who has not come yet is not waited for
+        return all_ready(self.members, self.members.present if declares else _total(workload))
 
     def owners_patch(self, workload: Workload) -> bytes | None:
         """Return the patch that adds the present pods which the Workload does not name yet as owners."""
@@ -213,12 +391,19 @@ class GatheredPods:
             operations.append({"op": "add", "path": "/metadata/ownerReferences", "value": references})
         return encode(operations)
 
+    def told(self, workload: Workload | None) -> ToldOfAll:
+        """Return where the pods stand, whose place is whose, and what lacks."""
+        pods = {uid: pod for uid, (pod, _) in self._pods.items()}
+        counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
+        lacks = self.lacks() if workload is None or workload.status.admission is None else None
+        return told.told(self.members, pods, counts, lacks.text if lacks is not None else "")
+
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""
         found = self._pods.get(uid)
         if found is None or self.is_abandoned:
             return True
-        where = member.standing(member.facts_of(found[0]))
+        where = member.standing(member.facts_of(found[0], self._where.of(uid)))
         at_last = where.finalizer is member.FinalizerGoes.WHEN_STOPPED and not where.running
         return at_last or where.finalizer is member.FinalizerGoes.AT_ONCE
 
@@ -233,14 +418,8 @@ class GatheredPods:
         meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
         return marks.read(meta.labels, meta.annotations)
 
-    @property
-    def _fast(self) -> bool:
-        return self._says.fast
-
-    def _of_role(self, role: RoleMembers, count: int) -> tuple[str, ...]:
-        """Return the pods of a role that have one of so many slots, or are to get one that is free."""
-        runs = tuple(rank[-1] for rank in role.active.first(count))
-        return runs + slots.to_fill(role, slots.places(role, count))
+    def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
+        return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)
 
     @property
     def _limit(self) -> int | None:
@@ -248,14 +427,38 @@ class GatheredPods:
         return markers.max_execution_seconds({markers.MAX_EXECUTION_SECONDS: agreed or ""})
 
     def _plan(self) -> GroupPlan | NotYet:
-        return composition.compose(self.members, fast=self._fast)
+        driver = self._declaring.driver
+        if driver is None:
+            return composition.compose(self.members, fast=self._says.fast)
+        return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
+
+    def _named_by(self, workload: Workload) -> frozenset[str]:
+        """Return the UIDs that a Workload names, gone through once for each version."""
+        if self._names is None or self._names[0] is not workload:
+            self._names = workload, frozenset(each.uid for each in workload.metadata.owner_references)
+        return self._names[1]
+
+    def _absent(self, workload: Workload) -> int:
+        """Return how many pods of a Workload have to be replaced; not those that a driver has yet to make."""
+        plan = self._plan()
+        later = (
+            {each.name for each in plan.pod_sets if each.comes_later} if isinstance(plan, GroupPlan) else frozenset()
+        )
+        asked = GroupPlan(
+            pod_sets=tuple(
+                PlannedSet(name=each.name, count=each.count, comes_later=each.name in later)
+                for each in workload.spec.pod_sets
+            )
+        )
+        evicted = is_true(workload.status.conditions, EVICTED)
+        return absent(self.members, asked, fast=self._says.fast, evicted=evicted)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)
 
     def _present(self, uid: str) -> tuple[str, str, str] | None:
         found = self.members.get(uid)
-        return found.named if found is not None and found.state in PRESENT else None
+        return found.named if found is not None and found.role and found.state in PRESENT else None
 
     def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
         """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
@@ -264,16 +467,22 @@ class GatheredPods:
         return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
     def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
+        if planned.lifted:
+            return True
         spec = self._spec(planned)
         mine = PodSet(name=planned.name, count=planned.count, template=PodTemplate(spec=spec))
         return same_needs(mine, theirs, started=False)
 
     def _spec(self, planned: PlannedSet) -> PodSpec:
         """Return the spec of a pod set as its template has it, made once for each version of the pod it is of."""
-        raw = self._pods[planned.like][1]
+        raw = self._pods[planned.like][1] if planned.like else planned.template
         made_of, spec = self._specs.get(planned.name, (b"", PodSpec()))
         if made_of is not raw:
-            spec = msgspec.json.decode(template_of(raw).spec, type=PodSpec)
+            spec = (
+                msgspec.json.decode(template_of(raw).spec, type=PodSpec)
+                if planned.like
+                else msgspec.json.decode(raw, type=PodTemplate).spec
+            )
             if len(self._specs) > SETS_MAX:
                 self._specs.clear()
             self._specs[planned.name] = (raw, spec)
@@ -284,8 +493,6 @@ def _total(workload: Workload) -> int:
     return sum(each.count for each in workload.spec.pod_sets)
 
 
-def _not_served(said: marks.GroupMarks, meta: ObjectMeta) -> str:
+def _not_served(meta: ObjectMeta) -> str:
     """Return what a pod asks for that groups do not have, with the way out; "" for nothing."""
-    if said.declared:
-        return NOT_DECLARED
     return NOT_PREBUILT if markers.prebuilt_name(meta.labels, meta.annotations) else ""

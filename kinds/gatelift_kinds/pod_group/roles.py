@@ -28,18 +28,19 @@ def fit(
     driver: Json | None = None,
     *,
     lifted: bool = False,
+    driver_lifted: bool = False,
 ) -> RoleFit:
     """Return the role of a pod by what it says and its spec as served.
 
-    `declaration`: of its group, where there is one; `driver`: the spec of the pod that made it. None for that pod
+    `declaration`: of its group, where there is one; `driver`: the spec of the pod that says it, None for that pod
     itself, which fits whatever it declares of the others. `lifted`: it was let go, and with that its spec has what the
-    flavor adds, so it keeps the role that it was let go as.
+    flavor adds, so it keeps the role that it was let go as. `driver_lifted`: the same of the driver.
     """
     if lifted and marks.pod_set:
         return RoleFit(marks.pod_set)
     if declaration is None:
         return _by_hash(marks, spec)
-    role = declaration.own(marks.role) if driver is None else marks.role
+    role = declaration.own(marks.role) if driver is None or marks.sets else marks.role
     if not role:
         text = "is missing: the sets of the group are declared, and the pod says of which it is in this label"
         return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {text}")
@@ -48,7 +49,7 @@ def fit(
         return RoleFit("", f"{label(markers.POD_GROUP_ROLE)}: {role} {unknown}")
     if lifted or driver is None:
         return RoleFit(role)
-    return _shaped(role, spec, declaration, driver)
+    return _shaped(role, spec, declaration, driver, lifted=driver_lifted)
 
 
 def _by_hash(marks: GroupMarks, spec: Json) -> RoleFit:
@@ -70,11 +71,12 @@ def fit_first(first: RoleFit, first_spec: Json, spec: Json) -> RoleFit:
     return RoleFit("", f"{difference}: the group was admitted by its first pod, so make the others like that one")
 
 
-def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json) -> RoleFit:
+def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json, *, lifted: bool) -> RoleFit:
     found = declaration.named(role)
     template = found.template if found is not None else None
     wanted = driver if template is None else msgspec.json.decode(template)["spec"]
-    text = mismatch(wanted, spec, driver.get("priorityClassName") or "")
+    placed = template is None and lifted
+    text = mismatch(wanted, spec, driver.get("priorityClassName") or "", placed=placed)
     if not text:
         return RoleFit(role)
     return RoleFit("", f"spec.{text}: make the pod as set {role} says, or mend {markers.POD_GROUP_SETS} of the driver")

@@ -33,17 +33,24 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new pod, after defaulting."""
     errors = [*_problems(obj), *_bound(obj)]
     warnings = tuple(marks.warnings(rules.marks(obj), rules.notes(obj)))
-    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.created(obj, facts))
+    shared = pod_review.created(obj, facts, prebuilt_served=True)
+    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), shared)
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a pod."""
     before = {str(error) for error in _problems(old)}
     errors = [error for error in _problems(new) if str(error) not in before]
-    errors += [*_joined(old, new, facts), *_resized(old, new, facts), *_said_anew(old, new)]
+    errors += [*_resized(old, new, facts), *_said_anew(old, new)]
     told = marks.warnings(rules.marks(old), rules.notes(old))
     warnings = tuple(text for text in marks.warnings(rules.marks(new), rules.notes(new)) if text not in told)
     return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.changed(old, new, facts))
+
+
+def is_resized(old: Object, new: Object) -> bool:
+    """Return whether a pod says another size of its group than it did."""
+    was, now = (rules.notes(each).get(markers.POD_GROUP_TOTAL_COUNT) for each in (old, new))
+    return was is not None and was != now
 
 
 def _problems(obj: Object) -> list[FieldError]:
@@ -59,20 +66,11 @@ def _bound(obj: Object) -> Iterator[FieldError]:
         yield forbidden("spec.nodeName", text)
 
 
-def _joined(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
-    """Yield an error for a pod that joins a group late: it may wait for quota by itself already, or run on it."""
-    group = pod_review.group(new)
-    if group and not pod_review.group(old) and not _waits(old, new, facts):
-        text = "cannot be given to a pod that runs, or whose Workload holds quota: make a new pod in the group"
-        yield invalid(pod_review.group_path(new), plain(group, marks.SHOWN_CHARS_MAX), text)
-
-
 def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
     """Yield an error for another size of a group that runs, or is about to; until then members that differ are told."""
-    was, now = (rules.notes(each).get(markers.POD_GROUP_TOTAL_COUNT) for each in (old, new))
-    if was is not None and was != now and not _waits(old, new, facts):
+    if is_resized(old, new) and not _waits(old, new, facts):
         text = "is immutable once the group runs, or its Workload holds quota: make a new group"
-        shown = plain(now or "", marks.SHOWN_CHARS_MAX)
+        shown = plain(rules.notes(new).get(markers.POD_GROUP_TOTAL_COUNT, ""), marks.SHOWN_CHARS_MAX)
         yield invalid(annotation(markers.POD_GROUP_TOTAL_COUNT), shown, text)
 
 

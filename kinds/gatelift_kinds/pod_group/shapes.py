@@ -55,7 +55,7 @@ def template_of(raw: bytes) -> Template:
     """Return the template of a pod as served: without what the API server put in, our gate, and marks of the home."""
     document = decode(raw)
     spec, meta = document.get("spec") or {}, document.get("metadata") or {}
-    gates = [each for each in objects(spec, "schedulingGates") if each.get("name") != markers.ADMISSION_GATE]
+    gates = [each for each in objects(spec, "schedulingGates") if each.get("name") not in markers.GATES_OF_ADMISSION]
     server_additions.keep(spec, "schedulingGates", gates)
     server_additions.drop(spec)
     for name in _OF_ONE_POD:
@@ -67,14 +67,30 @@ def template_of(raw: bytes) -> Template:
     return Template(metadata=encode(marks), spec=encode(spec), metadata_digest=digest(marks), spec_digest=digest(spec))
 
 
-def mismatch(declared: Json, spec: Json, default_class: str = "") -> str:
+def quota_digest(spec: PodSpec) -> str:
+    """Return the digest of what quota is counted by: requests in all, and the class that adds to them.
+
+    The same for a declared template and for a pod that fits it, whatever an API server put into that. What cannot be
+    counted is the same as nothing.
+    """
+    try:
+        asked = pod_requests(msgspec.structs.replace(spec, overhead={}))
+    except QuantityError as error:
+        return digest({"problem": str(error)})
+    amounts = {name: to_text(amount, name) for name, amount in asked.items()}
+    return digest({"class": spec.runtime_class_name, "requests": amounts})
+
+
+def mismatch(declared: Json, spec: Json, default_class: str = "", *, placed: bool = False) -> str:
     """Return the first difference between a declared pod spec and that of a later pod; "" where they agree.
 
     Of requests in all as quota counts them, node selector, tolerations, classes. What an API server put into the pod is
-    no difference, nor is `default_class`, the priority class that it gave to the driver.
+    no difference, nor is `default_class`, the priority class that it gave to the driver. `placed`: what is declared has
+    what a flavor added besides, which the other need not have.
     """
     try:
-        return next(_differences(_bare(declared), _bare(spec), default_class), "")
+        wanted, found = _bare(declared), _bare(spec)
+        return next(_differences(_unplaced(wanted, found) if placed else wanted, found, default_class), "")
     except (msgspec.ValidationError, QuantityError) as error:
         return f"cannot be compared ({plain(str(error), SHOWN_CHARS_MAX)}): mend the quantity there"
 
@@ -95,6 +111,17 @@ def _differences(wanted: Json, found: Json, default_class: str) -> Iterator[str]
         more = [each for each in tolerates if each not in tolerated]
         less = [each for each in tolerated if each not in tolerates]
         yield f"tolerations: {_said(more)}, not declared" if more else f"tolerations: {_said(less)} is declared"
+
+
+def _unplaced(wanted: Json, found: Json) -> Json:
+    """Return a spec without selectors and tolerations that the other does not have: a flavor may have added them."""
+    selector, other = (each.get("nodeSelector") or {} for each in (wanted, found))
+    theirs = [_toleration(each) for each in objects(found, "tolerations")]
+    return {
+        **wanted,
+        "nodeSelector": {key: value for key, value in selector.items() if key in other},
+        "tolerations": [each for each in objects(wanted, "tolerations") if _toleration(each) in theirs],
+    }
 
 
 def _toleration(found: Json) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.values.plain_text import ending
 from gatelift_wire.values import limits
-from gatelift_wire.values.messages import FailedContainer
+from gatelift_wire.values.told import FailedContainer
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 """Names of nodes and containers (DNS): other texts in a status are somebody's, and are not told."""

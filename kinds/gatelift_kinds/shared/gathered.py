@@ -6,12 +6,14 @@ goes through all of them. Neighbour: `gatelift_kinds.kind`, which says whether a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from gatelift_kinds.shared.values import ObjectEnd, Priority, PriorityNames
+from gatelift_kinds.shared.values import ObjectEnd, Part, Priority, PriorityNames
+from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
 
 OVER_AT_HOME = "OverAtHome"
 """Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
@@ -39,6 +41,36 @@ class PlacedPart(NamedTuple):
     pod_set: str
 
 
+class StoppingObject(NamedTuple):
+    """An object that is being deleted and may still run: its name, and since when, RFC 3339 in UTC."""
+
+    name: str
+    since: str
+
+
+class Replaced(NamedTuple):
+    """One whose place another one has, or is to have. `why`: it failed, or is leaving.
+
+    `by`: who is about to take it, "" where that is not known any more, or nobody is there yet (`is_taken`: it is).
+    """
+
+    name: str
+    by: str
+    why: str
+    is_taken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldOfAll:
+    """What people are told of all objects: how many stand where, what lacks, whose place is whose, what leaves."""
+
+    wanted: int
+    standing: tuple[tuple[str, int], ...]
+    lacks: str
+    replaced: tuple[Replaced, ...]
+    leaving: tuple[StoppingObject, ...]
+
+
 class Gathered(Protocol):
     """All objects of one work. `put` and `drop` may be called again and change nothing then."""
 
@@ -48,6 +80,19 @@ class Gathered(Protocol):
 
     def drop(self, uid: str) -> None:
         """Let go of an object that is gone."""
+        ...
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The UIDs of objects that are to be read anew, since another one says now what they are; the first ones."""
+        ...
+
+    def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
+        """Read objects anew, and return them."""
+        ...
+
+    def misfit(self, uid: str) -> str:
+        """Return why an object has no place among them, with the way out: it is never let go; "" where it has one."""
         ...
 
     def __len__(self) -> int:
@@ -74,6 +119,23 @@ class Gathered(Protocol):
         """Say whether all were deleted by their users, and nothing of them runs or may."""
         ...
 
+    @property
+    def is_over(self) -> bool:
+        """Say whether they have come to their end by themselves, which nothing is made of any more."""
+        ...
+
+    def is_left(self, uid: str) -> bool:
+        """Return whether an object may go while there is no Workload: nothing of it runs, or is to run."""
+        ...
+
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names an object of theirs as an owner."""
+        ...
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any of those that are there."""
+        ...
+
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made of them; None where one can."""
         ...
@@ -93,11 +155,28 @@ class Gathered(Protocol):
         """Return whether a Workload that waits asks for what they do. Where nothing lacks."""
         ...
 
+    def asks_for(self, workload: Workload) -> bool:
+        """Return whether the pod sets of a Workload are what they ask for: then those stay as they are."""
+        ...
+
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the objects that are too many for a Workload which holds quota; the first ones, where there are many.
 
         While it waits, `lacks` says so.
         """
+        ...
+
+    def waiting_condition(self, workload: Workload) -> Condition | None:
+        """Return the condition of a Workload about objects that have to be made again; None where it is to stay."""
+        ...
+
+    def waits(self, workload: Workload) -> bool:
+        """Return whether objects have to be made again before it gets quota, or it says so still."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
         ...
 
     @property
@@ -110,8 +189,65 @@ class Gathered(Protocol):
         """Why they must not be placed elsewhere, with the way out; "" when they may."""
         ...
 
-    def parts(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+        """Take that a placement at a worker is live: each held back that its Workload names may run there.
+
+        Nobody else can, since who is told of is named first. Said again, it changes nothing.
+        """
+        ...
+
+    def is_home(self) -> None:
+        """Take that nothing of them runs elsewhere."""
+        ...
+
+    def runs_elsewhere(self, uid: str) -> None:
+        """Take that a worker was told of an object."""
+        ...
+
+    def stopped_elsewhere(self, uid: str) -> None:
+        """Take that a worker says of an object that it has stopped there."""
+        ...
+
+    def is_told_of(self, uid: str) -> bool:
+        """Say whether a worker may have been told of an object; of one that waits at home it was not."""
+        ...
+
+    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the objects that may run at a worker, also more than were granted: one may wait there for a slot."""
+        ...
+
+    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the objects that may take a slot which is free, and that the Workload names already."""
+        ...
+
+    def travels_as(self, uid: str) -> Part | None:
+        """Return an object as it is made elsewhere; None where it is not known."""
+        ...
+
+    def replaced(self, workload: Workload) -> tuple[Called, ...]:
+        """Return the objects that failed, bear our finalizer and have another one in their place, which is named."""
+        ...
+
+    def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return which objects run, or may be let go, where so many per pod set were granted: never more than that."""
+        ...
+
+    def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for succeeded, and need quota no longer, without zeros.
+
+        `granted`: by its record, nothing without one. Never so many that less would be charged than may run.
+        """
+        ...
+
+    def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
+        """Return how many of the pods that a Workload asks for are over while that epoch is stopped, without zeros.
+
+        Asked from the time on at which it begins to be stopped: who was over before does not count.
+        """
+        ...
+
+    def needs(self, spec: PodSpec) -> str:
+        """Return the digest of what each pod of a pod set needs by what was admitted: none is let go that differs."""
         ...
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
@@ -124,6 +260,10 @@ class Gathered(Protocol):
 
     def owners_patch(self, workload: Workload) -> bytes | None:
         """Return the JSON patch that has a Workload name the objects which it does not name yet; None for none."""
+        ...
+
+    def told(self, workload: Workload | None) -> ToldOfAll:
+        """Return what people are told who ask: of the objects, and of their Workload, where they have one."""
         ...
 
     def releases(self, uid: str) -> bool:

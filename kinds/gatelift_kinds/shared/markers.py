@@ -14,6 +14,9 @@ MANAGED = "kueue.x-k8s.io/managed"  # label on pods that were taken over, and th
 MANAGED_VALUE = "true"
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+GATES_OF_ADMISSION = (ADMISSION_GATE, TOPOLOGY_GATE)
+"""What a lift takes off, and the webhook sets: the second where the configuration says so, as in Kueue. The first one
+alone says that a pod is held back."""
 ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"  # scheduling gate, and the annotation that asks for it
 POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
 POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"

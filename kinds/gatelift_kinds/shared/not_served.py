@@ -147,9 +147,12 @@ TABLE: tuple[NotServedRow, ...] = (
             path=(*path, "schedulingGates", EACH, "name"),
             answer=Treatment.WARNED,
             text="is a gate that nothing here takes off: the pod waits at it until somebody does",
-            values=(markers.TOPOLOGY_GATE, markers.ELASTIC_JOB),
+            values=values,
         )
-        for kind, path in (("Pod", ("spec",)), ("Job", ("spec", "template", "spec")))
+        for kind, path, values in (
+            ("Pod", ("spec",), (markers.ELASTIC_JOB,)),
+            ("Job", ("spec", "template", "spec"), (markers.TOPOLOGY_GATE, markers.ELASTIC_JOB)),
+        )
     ),
     NotServedRow(
         kinds=("Job",),

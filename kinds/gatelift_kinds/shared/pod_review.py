@@ -12,7 +12,9 @@ from gatelift_kinds.shared.patches import Operation, add_to_map
 from gatelift_kinds.shared.review import FieldError, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.role_hash import role_hash
 from gatelift_kinds.shared.rules import Object, annotation, forbidden, invalid, label
+from gatelift_kube.values.plain_text import plain
 
+SHOWN_CHARS_MAX = 100
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -26,7 +28,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     if facts.by_agent:
         return ()
     if markers.POD_SUSPENDING_PARENT in rules.notes(obj):
-        return (*_gate(obj), *_hash(obj))
+        return (*_gates(obj, facts), *_hash(obj))
     if facts.owner_managed:
         return _unmarked(obj)
     if not (facts.namespace_selected and facts.pod_taken):
@@ -36,12 +38,13 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     if not queued:
         return ()
     added[markers.MANAGED] = markers.MANAGED_VALUE
-    return (*rules.label_operations(obj, added), *_finalizer(obj), *_gate(obj), *_hash(obj))
+    return (*rules.label_operations(obj, added), *_finalizer(obj), *_gates(obj, facts), *_hash(obj))
 
 
-def created(obj: Object, facts: WebhookFacts) -> Verdict:
+def created(obj: Object, facts: WebhookFacts, *, prebuilt_served: bool = False) -> Verdict:
     """Return what is wrong with a new pod, after defaulting, whether it is alone or in a group."""
-    errors = [*rules.created(obj), *_managed(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
+    errors = rules.created(obj, prebuilt_served=prebuilt_served)
+    errors += [*_managed(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
         errors += [*rules.claims(obj.get("spec"), "spec"), *rules.grace(obj.get("spec"), "spec")]
     if markers.ELASTIC_JOB in rules.notes(obj):
@@ -92,11 +95,14 @@ def _managed(obj: Object) -> list[FieldError]:
 
 
 def _of_group(old: Object, new: Object) -> list[FieldError]:
-    """Return what of its group a pod may not change: its name, and that nobody is to replace it."""
+    """Return what of its group a pod may not change: whether it is in one, which, and that nobody is to replace it."""
     errors: list[FieldError] = []
     before, after = group(old), group(new)
     if before and before != after:
         errors.append(invalid(group_path(new), after, "is immutable once set: make a new pod instead"))
+    if after and not before and markers.MANAGED in rules.marks(old):
+        text = "cannot be given to a pod that was queued by itself: make a new pod in the group"
+        errors.append(invalid(group_path(new), plain(after, SHOWN_CHARS_MAX), text))
     notes_before, notes_after = rules.notes(old), rules.notes(new)
     if (
         notes_before.get(markers.RETRIABLE_IN_GROUP) == "false"
@@ -161,9 +167,14 @@ def _finalizer(obj: Object) -> list[Operation]:
     return _append(("metadata", "finalizers"), (obj.get("metadata") or {}).get("finalizers"), markers.MANAGED)
 
 
-def _gate(obj: Object) -> list[Operation]:
-    present = (obj.get("spec") or {}).get("schedulingGates")
-    return _append(("spec", "schedulingGates"), present, {"name": markers.ADMISSION_GATE})
+def _gates(obj: Object, facts: WebhookFacts) -> list[Operation]:
+    present = (obj.get("spec") or {}).get("schedulingGates") or []
+    ours = markers.GATES_OF_ADMISSION if facts.topology_gate else markers.GATES_OF_ADMISSION[:1]
+    found: list[Operation] = []
+    for gate in ({"name": name} for name in ours):
+        found += _append(("spec", "schedulingGates"), present, gate)
+        present = [*present, gate]
+    return found
 
 
 def _hash(obj: Object) -> list[Operation]:

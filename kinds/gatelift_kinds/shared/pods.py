@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from gatelift_kube.objects.core import Pod
 from gatelift_wire.values.messages import PodSetCounts
 
+SUCCEEDED = "Succeeded"
+
 
 def over(pod: Pod) -> bool:
     """Return whether the kubelet (or who speaks for it) has said a terminal phase."""
-    return pod.status.phase in {"Succeeded", "Failed"}
+    return pod.status.phase in {SUCCEEDED, "Failed"}
 
 
 def unbound_and_deleting(pod: Pod) -> bool:
@@ -41,7 +43,7 @@ def count_pods(pod_set: str, pods: Iterable[Pod]) -> PodSetCounts:
     """
     active = ready_count = succeeded = failed = terminating = 0
     for pod in pods:
-        if pod.status.phase == "Succeeded":
+        if pod.status.phase == SUCCEEDED:
             succeeded += 1
         elif pod.status.phase == "Failed":
             failed += 1

@@ -79,6 +79,8 @@ class WebhookFacts:
     manage_without_queue: bool = False
     """Kueue's `manageJobsWithoutQueueName`."""
     local_queues: Mapping[str, bool] = field(default_factory=dict)
+    topology_gate: bool = False
+    """Pods get the gate of topology besides, as Kueue sets it: a lift takes both off."""
     default_priority_class: bool = False
     """A WorkloadPriorityClass called `default` exists and defaulting of it is on."""
     owner_managed: bool = False

@@ -108,8 +108,8 @@ def label_operations(obj: Object, added: Mapping[str, str]) -> list[Operation]:
     return add_to_map(("metadata", "labels"), (obj.get("metadata") or {}).get("labels"), added)
 
 
-def created(obj: Object) -> list[FieldError]:
-    """Return what is wrong with the markers of a new object of any kind."""
+def created(obj: Object, *, prebuilt_served: bool = False) -> list[FieldError]:
+    """Return what is wrong with the markers of a new object of any kind; of a group a Workload may be there already."""
     errors: list[FieldError] = []
     tags, remarks = marks(obj), notes(obj)
     if markers.QUEUE_NAME in tags:
@@ -118,7 +118,8 @@ def created(obj: Object) -> list[FieldError]:
     if prebuilt:
         where = annotation if remarks.get(markers.PREBUILT_WORKLOAD) else label
         errors += subdomain(where(markers.PREBUILT_WORKLOAD), prebuilt)
-        errors.append(forbidden(where(markers.PREBUILT_WORKLOAD), not_served.refusal(markers.PREBUILT_WORKLOAD)))
+        if not prebuilt_served:
+            errors.append(forbidden(where(markers.PREBUILT_WORKLOAD), not_served.refusal(markers.PREBUILT_WORKLOAD)))
     errors += execution_limit(tags)
     errors += admission_gates(remarks)
     errors += wishes(remarks)

@@ -36,6 +36,8 @@ _OF_STOPS = {
     "Superseded": NOT_ADMITTED,
 }
 """Reasons of a stop that are no eviction."""
+_RUNS_AGAIN = frozenset({NOT_ADMITTED, NO_MATCHING_WORKLOAD})
+"""Reasons of the condition, but for those of an eviction, after which a work may run again."""
 
 
 def reason_of(stop: str) -> str:
@@ -73,7 +75,9 @@ def said_step(meta: ObjectMeta, raw: bytes, reason: str, message: str, wall: str
 
 
 def is_said(conditions: Iterable[PodCondition]) -> bool:
-    """Say whether the conditions of a pod have one that an eviction of ours wrote."""
-    return any(
-        one.type == CONDITION and one.status == TRUE and one.reason.startswith(EVICTED_REASON) for one in conditions
-    )
+    """Say whether the conditions of a pod have one that a stop of ours wrote, after which its work may run again.
+
+    Not where its Workload was deleted: that ends it for good.
+    """
+    said = (one.reason for one in conditions if one.type == CONDITION and one.status == TRUE)
+    return any(one in _RUNS_AGAIN or one.startswith(EVICTED_REASON) for one in said)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, written
-from gatelift_kinds.shared.patches import encode
+from gatelift_kinds.shared.patches import decode, encode
 from gatelift_kinds.shared.values import Priority
 from gatelift_kube.objects.core import Container, PodSpec
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -66,6 +66,16 @@ def assembled(
     annotations = {**metadata.get("annotations", {}), ANNOTATION_EPOCH: FIRST_EPOCH}
     metadata = {**metadata, "annotations": annotations, "finalizers": [markers.RESOURCE_IN_USE]}
     return encode({"apiVersion": WORKLOAD.api_version, "kind": WORKLOAD.kind, "metadata": metadata, "spec": spec})
+
+
+def labelled(document: bytes, labels: Mapping[str, str], keys: Sequence[str]) -> bytes:
+    """Return a Workload that has those of an object's labels that are copied; its own ones stay."""
+    found = {key: labels[key] for key in keys if key in labels}
+    if not found:
+        return document
+    workload = decode(document)
+    workload["metadata"]["labels"] = {**found, **workload["metadata"].get("labels", {})}
+    return encode(workload)
 
 
 def pod_set_document(

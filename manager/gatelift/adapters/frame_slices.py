@@ -19,7 +19,6 @@ from gatelift_wire.values.messages import (
     CountsReport,
     CreditGrant,
     Evicted,
-    FailedContainer,
     Finished,
     Frame,
     LeaseRenew,
@@ -27,6 +26,7 @@ from gatelift_wire.values.messages import (
     Refused,
     Stopped,
 )
+from gatelift_wire.values.told import FailedContainer
 from gatelift_wire.values.violations import WireViolation
 
 SLICE_MESSAGES = limits.JOINED_MESSAGES_MAX

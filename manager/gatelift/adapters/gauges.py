@@ -155,6 +155,11 @@ class Gauges:
             "What pods ask for that may still occupy nodes after their quota was freed",
             ["cluster", "cluster_queue", "flavor", "resource"],
         )
+        self._held = gauge(
+            "gatelift_draining_resource_reservation",
+            "Quota that what is being stopped still holds",
+            ["cluster", "cluster_queue", "flavor", "resource"],
+        )
         self._draining = gauge("gatelift_draining_placements", "Placements that are being stopped", ["quota"])
         self._oldest = gauge("gatelift_oldest_drain_seconds", "For how long the first of them has been", [])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
@@ -162,6 +167,8 @@ class Gauges:
             "Pods that are done whose quota is free while the rest of their Workload runs (KEP-78), by ClusterQueue"
         )
         self._reclaimed = gauge("gatelift_reclaimed_pods", reclaimed, queue)
+        waits = "Pods of groups that wait at their gate while their group is placed: for a slot that is taken yet"
+        self._slots = gauge("gatelift_pods_waiting_for_slot", waits, queue)
         pods = "Pods of Jobs, as their cluster last counted them; `ready` are `active`, `remaining` hold resources"
         self._pods = gauge("gatelift_cluster_pods", pods, ["cluster", "state"])
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
@@ -180,6 +187,9 @@ class Gauges:
         self._drains(core)
         for (name, counted), pods in _pods(core).items():
             self._pods.labels(name, counted).set(pods)
+        self._slots.clear()
+        for name, pods in _waiting(core).items():
+            self._slots.labels(name).set(pods)
         for name, pods in _reclaimed(core).items():
             self._reclaimed.labels(name).set(pods)
         self._aside.set(len(core.contained.resting))
@@ -196,6 +206,7 @@ class Gauges:
     def _drains(self, core: Core) -> None:
         """Set what is being stopped, and what of it has given its quota back already (KEP-6143)."""
         self._ghost.clear()
+        self._held.clear()
         total: Counter[tuple[str, str, str, str]] = Counter()
         for each in ghosts.all_of(core):
             for (flavor, resource), amount in each.usage.items():
@@ -203,6 +214,8 @@ class Gauges:
         for labels, amount in total.items():
             self._ghost.labels(*labels).set(_shown(amount, labels[3]))
         ending = [uid for uid, one in core.attempts.items() if one.state is AttemptState.ENDING]
+        for held_by, amount in _held(core, ending).items():
+            self._held.labels(*held_by).set(_shown(amount, held_by[3]))
         early = sum(core.ledger.is_early(uid) for uid in ending)
         self._draining.labels("held").set(len(ending) - early)
         self._draining.labels("released").set(early)
@@ -262,6 +275,28 @@ def _pods(core: Core) -> Counter[tuple[str, str]]:
                 for state in POD_STATES:
                     pods[attempt.cluster, state] += getattr(one, state)
     return pods
+
+
+def _waiting(core: Core) -> Counter[str]:
+    """Count the pods of placed works of several that are at their gate, by ClusterQueue."""
+    pods: Counter[str] = Counter()
+    for attempt in core.attempts.values():
+        known = core.knowledge.workloads.get(attempt.workload) if attempt.state is AttemptState.RUNNING else None
+        gathered = core.knowledge.work_of(known).gathered if known is not None else None
+        if known is not None and gathered is not None and known.status.admission is not None and gathered.waiting:
+            pods[known.status.admission.cluster_queue] += gathered.waiting
+    return pods
+
+
+def _held(core: Core, ending: list[str]) -> Counter[tuple[str, str, str, str]]:
+    """Count what these are charged, by cluster, ClusterQueue, flavor and resource."""
+    total: Counter[tuple[str, str, str, str]] = Counter()
+    for uid in ending:
+        known, cluster = core.knowledge.workload_of(uid), core.attempts[uid].cluster
+        queue = known.status.admission.cluster_queue if known is not None and known.status.admission else ""
+        for (flavor, resource), amount in core.ledger.usage(uid).items():
+            total[cluster, queue, flavor, resource] += amount
+    return total
 
 
 def _reclaimed(core: Core) -> Counter[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
+from gatelift.adapters.pod_figures import PodFigures
 from gatelift.adapters.transitions import Transitions
 from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, Transition
 from gatelift.core.api.events import Event
@@ -53,6 +54,8 @@ class ManagerMetrics:
         self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = Transitions(self.registry, local_queues=local_queues)
         self._gauges = Gauges(self.registry, local_queues=local_queues)
+        self._pods = PodFigures()
+        self.registry.register(self._pods)
         self.leader = Gauge(
             "gatelift_leader_term", "Term of this process as leader, 0 as standby", registry=self.registry
         )
@@ -62,6 +65,7 @@ class ManagerMetrics:
     def refresh(self, machine: Machine, *, waiting: int, writes_held: int) -> None:
         """Set the gauges before a scrape."""
         self._gauges.set(machine)
+        self._pods.counts = machine.core.pod_counts
         self.queue.set(waiting)
         self.writes_held.set(writes_held)
 

@@ -12,10 +12,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
 from gatelift.core.api.commands import Happened, Span, Transition
+from gatelift.core.state.pod_counts import BOUNDS
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
-KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
-"""Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""
 LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 CLASS = "priority_class"
 Of = tuple[str, str, str]
@@ -77,7 +76,7 @@ class _Wait:
     def __init__(self, made: _Making, name: str, text: str, *labels: str) -> None:
         def histogram(prefix: str, queue: tuple[str, ...]) -> Histogram:
             labelled = [*queue, *labels, REPLICA_ROLE]
-            return Histogram(f"{prefix}_{name}", text, labelled, buckets=KUEUE_BUCKETS, registry=made.registry)
+            return Histogram(f"{prefix}_{name}", text, labelled, buckets=BOUNDS, registry=made.registry)
 
         self._series = _Series(*_both(made, histogram))
 
@@ -122,6 +121,12 @@ class Transitions:
             queues, "pods_ready_to_evicted_time_seconds", "From all pods ready to evicted", *why
         )
         self._drained = _Wait(queues, "workload_eviction_latency_seconds", "From told to stop to released", "reason")
+        self._freed = Counter(
+            "gatelift_quota_releases_total",
+            "Quota freed while pods were being stopped (KEP-6143), by the rule or by its deadline",
+            ["cluster_queue", "reason"],
+            registry=registry,
+        )
         self._finished = _Total(both, "finished_workloads_total", "Workloads finished", CLASS)
         self._ran = _Wait(queues, "execution_time_seconds", "From admitted to finished")
         self._lifted = Histogram(
@@ -157,12 +162,17 @@ class Transitions:
             case Happened.READY:
                 self._ready.add(of, seconds[Span.QUEUED], rank)
                 self._until_ready.add(of, seconds[Span.ADMITTED], rank)
-            case Happened.RELEASED:
-                if note.reason and Span.DRAINED in seconds:
-                    self._drained.add(of, seconds[Span.DRAINED], note.reason)
-            case Happened.FINISHED:
-                self._finished.add(of, rank)
-                self._ran.add(of, seconds[Span.RAN])
+            case Happened.FREED | Happened.RELEASED | Happened.FINISHED:
+                self._count_end(of, note)
+
+    def _count_end(self, of: Of, note: Transition) -> None:
+        if note.happened is Happened.FREED:
+            self._freed.labels(note.cluster_queue, note.reason).inc()
+        elif note.happened is Happened.FINISHED:
+            self._finished.add(of, note.priority_class)
+            self._ran.add(of, note.seconds[Span.RAN])
+        elif note.reason and Span.DRAINED in note.seconds:
+            self._drained.add(of, note.seconds[Span.DRAINED], note.reason)
 
     def _count_eviction(self, of: Of, note: Transition) -> None:
         why = note.reason, note.cause

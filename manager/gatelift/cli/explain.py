@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatelift.cli import gathered
 from gatelift.cli.chain import obstacles
 from gatelift.cli.connection import NOT_FOUND, CliError, chosen_namespace, run
+from gatelift.cli.gathered import GatheredExplanation
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, Typed, age, dump
@@ -24,13 +26,16 @@ from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import WaitingExplanation, waiting_of
 from gatelift.core import texts
 from gatelift.core.records import drains
+from gatelift.core.told import event_texts
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client
+from gatelift_kube.deciding.errors import ForbiddenError
 from gatelift_kube.objects import conditions
 from gatelift_kube.objects.kueue import Admission, Workload
+from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.values.plain_text import plain
-from gatelift_kube.values.resources import WORKLOAD
+from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 
 HALTED_OUTLOOK = "nothing at all is placed now, whatever the quota"
 NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again when one changes, and every few minutes"
@@ -58,6 +63,7 @@ class WorkloadExplanation:
     unreachable: tuple[str, ...] = ()
     pods: str = ""
     drains: str = ""
+    members: GatheredExplanation | None = None
     waiting: WaitingExplanation | None = None
 
 
@@ -88,10 +94,17 @@ def explain(
 
 
 async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> WorkloadExplanation:
-    workload = await _find(client, namespace, name)
-    await tell_if_absent(client)
     now = dt.datetime.now(dt.UTC)
-    told = explanation_of(workload, now)
+    try:
+        workload = await _find(client, namespace, name)
+    except CliError:
+        told = await _without_workload(client, ObjectKey(namespace, name.rpartition("/")[2]), now)
+        if told is None:
+            raise
+        await tell_if_absent(client)
+        return told
+    await tell_if_absent(client)
+    told = replace(explanation_of(workload, now), members=await gathered.explained(client, workload, now))
     if told.state == texts.FINISHED:
         return told
     if told.cluster:
@@ -108,6 +121,36 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
     return replace(told, waiting=waiting, path=await obstacles(client, workload))
 
 
+async def _without_workload(client: Client, key: ObjectKey, now: dt.datetime) -> WorkloadExplanation | None:
+    """Return what is told of several objects that have no Workload yet, by the name that it will have or by one's own.
+
+    None where there are none, or the caller may not see them.
+    """
+    try:
+        found = await gathered.found_at(client, key, member=key.name)
+    except ForbiddenError:
+        return None
+    if found is None:
+        return None
+    told = gathered.explanation_of(found.gathered, None, now)
+    return WorkloadExplanation(
+        workload=str(found.key),
+        made_for=f"the pods of group {found.key.name}",
+        state=texts.PENDING,
+        reason=event_texts.NOT_COMPOSED if told.lacks else "",
+        because=told.lacks or "its Workload is about to be made",
+        held="",
+        cluster="",
+        epoch=0,
+        queue=found.gathered.queue_name,
+        quota="",
+        reclaimed="",
+        checks=(),
+        history=(),
+        members=replace(told, lacks=""),
+    )
+
+
 async def _find(client: Client, namespace: str, name: str) -> Workload:
     """Return the workload that is meant: by its own name first, else the present one made for an object so named."""
     kind, _, bare = name.rpartition("/")
@@ -116,7 +159,7 @@ async def _find(client: Client, namespace: str, name: str) -> Workload:
     async for workload in every(client, WORKLOAD, Workload, namespace):
         if workload.metadata.name == bare and kind in {"", "workload", "wl"}:
             return workload  # type: ignore[no-any-return]  # `every` yields what it was asked for
-        if any(each.name == bare and kind in {"", each.kind.lower()} for each in owners_of(workload)):
+        if any(each.name == bare and kind in {"", each.kind.lower()} for each in _named_by(workload)):
             made.append(workload)
     if not made:
         made_for = f"for a {kind} of that name" if kind not in {"", "workload", "wl"} else "for an object of that name"
@@ -126,6 +169,12 @@ async def _find(client: Client, namespace: str, name: str) -> Workload:
             NOT_FOUND,
         )
     return max(made, key=_present)
+
+
+def _named_by(workload: Workload) -> tuple[OwnerReference, ...]:
+    """Return for which objects a Workload was made; one of several names each of them besides."""
+    members = workload.metadata.owner_references if gathered.is_marked(workload) else ()
+    return (*owners_of(workload), *members)
 
 
 def _present(workload: Workload) -> tuple[bool, str]:
@@ -240,8 +289,9 @@ def _print(told: WorkloadExplanation) -> None:
         ("cluster", told.cluster),
         *(("", each) for each in told.unreachable),
         ("pods", told.pods),
+        *gathered.lines(told.members),
         ("drains", told.drains),
-        ("epoch", str(told.epoch)),
+        ("epoch", str(told.epoch) if told.epoch else ""),
         ("queue", told.queue),
         *(("" if index else "path", each) for index, each in enumerate(told.path)),
         ("quota", told.quota),

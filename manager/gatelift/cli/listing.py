@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gatelift.cli import clusters
+from gatelift.cli import clusters, gathered
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
-from gatelift.cli.ghosts import ghosts_by_queue
+from gatelift.cli.ghosts import ghost_of
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
 from gatelift.cli.target import target_of
@@ -153,6 +153,9 @@ def maker_of(workload: Workload) -> str:
     Of many the first are named: whoever may make Workloads writes thousands.
     """
     owners = owners_of(workload)
+    if gathered.is_marked(workload):
+        pods = len(workload.metadata.owner_references)
+        return f"group {workload.metadata.name} ({pods} {'pod' if pods == 1 else 'pods'})"
     named = ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners[:MAKERS_MAX])
     return f"{named} and {len(owners) - MAKERS_MAX} more" if len(owners) > MAKERS_MAX else named
 
@@ -192,8 +195,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
         found = placement_of(workload)
         if not found.cluster or found.finished:
             continue
-        admission = workload.status.admission
-        pods = sum(each.count or 0 for each in admission.pod_set_assignments) if admission is not None else 0
+        pods = sum(record.granted(workload).values())
         rows.append(
             (
                 found.cluster,
@@ -221,7 +223,6 @@ def _amounts(of: list[dict[str, str]]) -> Typed:
 
 async def _queues(client: Client, output: Output) -> None:
     rows: list[tuple[object, ...]] = []
-    ghosts = await ghosts_by_queue(every(client, WORKLOAD, Workload))
     found: list[tuple[str, str, Any]] = [
         ("ClusterQueue", "", queue) async for queue in every(client, CLUSTER_QUEUE, ClusterQueue)
     ]
@@ -234,7 +235,6 @@ async def _queues(client: Client, output: Output) -> None:
             for resource in flavor.resources
         ]
         name = f"{queue.metadata.namespace}/{queue.metadata.name}" if queue.metadata.namespace else queue.metadata.name
-        ghost = ghosts.get(name, []) if kind == "ClusterQueue" else []
         rows.append(
             (
                 kind,
@@ -243,7 +243,7 @@ async def _queues(client: Client, output: Output) -> None:
                 queue.status.pending_workloads,
                 queue.status.admitted_workloads,
                 _amounts(reserved),
-                _amounts(ghost),
+                _amounts(ghost_of(queue)),
                 "" if active is None or active.status == "True" else active.message,
             )
         )

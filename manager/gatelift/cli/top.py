@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatelift.cli.connection import run
+from gatelift.cli.ghosts import ghost_of
 from gatelift.cli.listing import every
 from gatelift.cli.render import Output, dump, show
 from gatelift.cli.target import target_of
@@ -36,7 +37,10 @@ PERCENT = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """One resource in one flavor of a queue. `load` is reserved of nominal, None where there is no quota of its own."""
+    """One resource in one flavor of a queue. `load` is reserved of nominal, None where there is no quota of its own.
+
+    `ghost`: what may still be occupied after its quota was freed (KEP-6143), "" of nothing.
+    """
 
     flavor: str
     resource: str
@@ -45,6 +49,7 @@ class Usage:
     nominal: str
     borrowed: str
     load: float | None
+    ghost: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,7 @@ def _counts(queue: ClusterQueue | LocalQueue) -> dict[str, Any]:
 
 def _usage(queue: ClusterQueue | LocalQueue, nominal: dict[tuple[str, str], str]) -> tuple[Usage, ...]:
     used = _totals(queue.status.flavors_usage)
+    ghost = {(one["flavor"], one["resource"]): one["total"] for one in ghost_of(queue)}
     reserved = {
         (flavor.name, one.name): (str(one.total), str(one.borrowed))
         for flavor in queue.status.flavors_reservation
@@ -154,8 +160,9 @@ def _usage(queue: ClusterQueue | LocalQueue, nominal: dict[tuple[str, str], str]
             nominal=nominal.get(cell, ""),
             borrowed=reserved.get(cell, ("0", "0"))[1],
             load=_load(reserved.get(cell, ("0", "0"))[0], nominal.get(cell, ""), cell[1]),
+            ghost=ghost.get(cell, ""),
         )
-        for cell in dict.fromkeys((*nominal, *reserved))
+        for cell in dict.fromkeys((*nominal, *reserved, *ghost))
     )
 
 
@@ -239,7 +246,9 @@ def _name(text: str) -> Text:
 
 def _amount(one: Usage) -> str:
     amount = f"{one.reserved}/{one.nominal}" if one.nominal else one.reserved
-    return amount if one.borrowed in {"", "0"} else f"{amount} (+{one.borrowed} borrowed)"
+    besides = [] if one.borrowed in {"", "0"} else [f"+{one.borrowed} borrowed"]
+    besides += [f"{one.ghost} ghost"] if one.ghost else []
+    return f"{amount} ({', '.join(besides)})" if besides else amount
 
 
 NOTHING = "No queues. Apply a ResourceFlavor, a ClusterQueue and a LocalQueue first."

@@ -33,6 +33,7 @@ from gatelift.core.conclusions import higher_terms, placed_counts, recovery, rec
 from gatelift.core.conclusions.catching_up import CatchingUp
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
+from gatelift.core.records.work import Works
 from gatelift.core.rules import containment, invariants, kept_record, readiness
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import predecessors, showing
@@ -69,7 +70,7 @@ class Machine:
 
     def __init__(self, settings: CoreSettings, links: LinksPort, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
-        knowledge = Knowledge(settings.kinds)
+        knowledge = Knowledge(settings.kinds, works=Works(settings.copied_labels))
         self.core = Core(settings, links, ids, AttemptLedger(engine=engine), knowledge)
         self._beginning = Beginning(watched(self.core.kinds))
         self._rebuilding = Rebuilding()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gatelift.config import METRICS_OFF, POD_FRAMEWORK, Configuration, kind_and_group
+from gatelift.config import METRICS_OFF, POD_FRAMEWORK, TOPOLOGY_GATE, Configuration, kind_and_group
 from gatelift.selector_settings import as_selector, managed_namespaces
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
@@ -23,6 +23,7 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import PodsTaken, Surroundings
 from gatelift.webhooks.tls import ServingTls
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector
@@ -60,6 +61,7 @@ class WebhookSettings:
     client_ca: str = ""
     manage_without_queue: bool = False
     default_priority_class: bool = True
+    topology_gate: bool = False
     namespace_selector: LabelSelector = field(default_factory=LabelSelector)
     pods: PodsTaken = field(default_factory=PodsTaken)
     external_frameworks: tuple[str, ...] = ()
@@ -85,6 +87,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         client_ca=configuration.gatelift.webhook_client_ca,
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
+        topology_gate=configuration.feature_gates.get(TOPOLOGY_GATE, False),
         namespace_selector=selector,
         pods=PodsTaken(
             on=POD_FRAMEWORK in configuration.integrations.frameworks,
@@ -98,7 +101,13 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
 class Daemon:
     """The running daemon. `start`, then `stop`; `problem` is set when a part has failed for good."""
 
-    def __init__(self, client: Client, settings: WebhookSettings, wall: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: WebhookSettings,
+        wall: Callable[[], datetime] | None = None,
+        kinds: Registry = SERVED,
+    ) -> None:
         self._client = client
         self._settings = settings
         self._wake = asyncio.Event()
@@ -113,6 +122,7 @@ class Daemon:
             manage_without_queue=settings.manage_without_queue,
             default_priority_class=settings.default_priority_class,
             pods=settings.pods,
+            topology_gate=settings.topology_gate,
             changed=self._wake.set,
         )
         judge = Judge(
@@ -121,6 +131,7 @@ class Daemon:
             Reservations(client),
             namespace=settings.namespace,
             elsewhere=frozenset(map(kind_and_group, settings.external_frameworks)),
+            kinds=kinds,
         )
         metrics = WebhookMetrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)

@@ -15,9 +15,10 @@ from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.registry import SERVED
+from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kinds.shared import markers, rules, unserved
 from gatelift_kinds.shared.review import ErrorKind, FieldError, Verdict, WebhookFacts
+from gatelift_kube.deciding.errors import UndecodableError
 from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.values.resources import Resource
 
@@ -36,6 +37,7 @@ class Judge:
         *,
         namespace: str,
         elsewhere: frozenset[tuple[str, str]] = frozenset(),
+        kinds: Registry = SERVED,
     ) -> None:
         """`elsewhere`: kinds, each with its group, that controllers of others queue."""
         self._surroundings = surroundings
@@ -43,6 +45,7 @@ class Judge:
         self._reservations = reservations
         self._namespace = namespace
         self._elsewhere = elsewhere
+        self._kinds = kinds
 
     async def mutate(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return the answer with the defaults of a new object, or with what of a change is put back."""
@@ -123,7 +126,10 @@ class Judge:
             raise _wrong_path(question, resource.kind)
         if question.problem:
             return None, review.malformed(question)
-        kind = kind_of(resource, question)
+        try:
+            kind = kind_of(self._kinds, resource, question)
+        except UndecodableError as error:
+            return None, review.malformed(replace(question, problem=str(error)))
         return kind, b"" if kind is not None else review.allow(question.uid)
 
     def _facts(self, question: Question) -> WebhookFacts:
@@ -140,11 +146,11 @@ class Judge:
         return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made, pod_taken=taken)
 
 
-def kind_of(resource: Resource, question: Question) -> Kind[Any] | None:
+def kind_of(kinds: Registry, resource: Resource, question: Question) -> Kind[Any] | None:
     """Return whose an object is: of a change, as it was before. It is read only where its resource does not tell it."""
-    if not SERVED.several(resource):
-        return SERVED.any_of(resource)
-    return SERVED.of(resource, read_object(resource, msgspec.json.encode(question.old or question.new)))
+    if not kinds.several(resource):
+        return kinds.any_of(resource)
+    return kinds.of(resource, read_object(resource, msgspec.json.encode(question.old or question.new)))
 
 
 async def _size(question: Question, decide: Decide) -> Verdict:

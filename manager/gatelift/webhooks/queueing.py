@@ -1,7 +1,8 @@
 """Rules on Kueue's own kinds that their CRDs cannot say: sums, names that refer to each other, what is fixed when.
 
 Pure. An update is refused for what it makes wrong only: an object that came in before a rule, or around it, can be
-mended one field at a time, and other things may change. The rules themselves are the engine's (`feed.validation`).
+mended one field at a time, and other things may change. The rules themselves are the engine's (`feed.validation`), but
+for what an annotation of ours may say.
 """
 
 from __future__ import annotations
@@ -19,10 +20,26 @@ from gatelift_kinds.shared import review as kinds
 from gatelift_kinds.shared.review import ErrorKind, Verdict
 from gatelift_kube.decoding import unknown_fields
 from gatelift_kube.decoding.decoding import struct_of
+from gatelift_kube.objects.kueue import ClusterQueue
 from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+from gatelift_wire.values.keys import ANNOTATION_RELEASE
+from gatelift_wire.values.release import ReleaseRule
+
+_RELEASES = (ReleaseRule.ON_TERMINATING.value, ReleaseRule.ON_TERMINAL.value)
+
+
+def _cluster_queue_errors(queue: ClusterQueue) -> list[InvalidField]:
+    """Return what is wrong with a ClusterQueue, its annotation of ours (KEP-6143) besides."""
+    errors = validation.cluster_queue_errors(queue)
+    said = queue.metadata.annotations.get(ANNOTATION_RELEASE)
+    if said is not None and said not in _RELEASES:
+        rule = f"{said[:64]!r} is not supported: use one of {', '.join(_RELEASES)}, or drop it"
+        errors.append(InvalidField(f"metadata.annotations[{ANNOTATION_RELEASE}]", rule))
+    return errors
+
 
 _RULES: dict[Resource, Callable[[Any], list[InvalidField]]] = {
-    CLUSTER_QUEUE: validation.cluster_queue_errors,
+    CLUSTER_QUEUE: _cluster_queue_errors,
     COHORT: validation.cohort_errors,
     RESOURCE_FLAVOR: validation.resource_flavor_errors,
     WORKLOAD: validation_workload.workload_errors,

@@ -2,7 +2,8 @@
 
 Reads the Workload, and keeps nothing.
 
-Asked only when a queue's name is changed or taken off, or what a run that begins takes with it; that is rare. An answer
+Asked only when a queue's name is changed or taken off, or the size of a group, or what a run that begins takes with it;
+that is rare. An answer
 can be old as soon as it is given: what is admitted at that very moment and leaves its queue the manager stops.
 """
 
@@ -11,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from gatelift.webhooks.owners import READ_SECONDS_MAX
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import markers, rules
-from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
-from gatelift_kube.deciding.errors import KubeError, NotFoundError
+from gatelift_kube.deciding.errors import ImpossibleNameError, KubeError, NotFoundError, UndecodableError
+from gatelift_kube.decoding.decoding import read_object
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -47,13 +50,16 @@ class Reservations:
     async def kept_by(self, kind: Kind[Any], namespace: str, old: dict[str, Any], new: dict[str, Any]) -> Reservation:
         """Return the Workload that holds quota while what it was given for is changed. ReservationUnknownError."""
         before, after = rules.marks(old).get(markers.QUEUE_NAME, ""), rules.marks(new).get(markers.QUEUE_NAME, "")
-        if not before or (before == after and not kind.held_changes(old, new)):
+        depends = before != after or kind.held_changes(old, new) or kind.depends_on_quota(old, new)
+        if not before or not depends:
             return NONE
-        meta, resource = old.get("metadata") or {}, kind.resource
-        name = workload_name(resource.kind, resource.group, str(meta.get("name", "")), str(meta.get("uid", "")))
+        try:
+            name = kind.workload_name(read_object(kind.resource, msgspec.json.encode(old)))
+        except UndecodableError as error:
+            raise ReservationUnknownError(f"it cannot be told which Workload is its own ({error})") from error
         try:
             served = await self._client.get(ObjectRef(WORKLOAD, ObjectKey(namespace, name)), seconds=READ_SECONDS_MAX)
-        except NotFoundError:
+        except (NotFoundError, ImpossibleNameError):
             return NONE
         except KubeError as error:
             raise ReservationUnknownError(f"its Workload {name} cannot be read now ({error}): try again") from error

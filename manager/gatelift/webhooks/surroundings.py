@@ -52,12 +52,14 @@ class Surroundings:
         manage_without_queue: bool,
         default_priority_class: bool,
         pods: PodsTaken | None = None,
+        topology_gate: bool = False,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._selector = namespace_selector
         self._manage_without_queue = manage_without_queue
         self._default_priority_class = default_priority_class
         self._pods = pods or PodsTaken()
+        self._topology_gate = topology_gate
         self._changed = changed
         self.caches = {
             resource: Cache({_BY_NAMESPACE: _namespace_of} if resource is LOCAL_QUEUE else None) for resource in WATCHED
@@ -85,6 +87,7 @@ class Surroundings:
             namespace_selected=selectors.matches(self._selector, labels),
             manage_without_queue=self._manage_without_queue,
             local_queues=self._local_queues(namespace),
+            topology_gate=self._topology_gate,
             default_priority_class=self._default_priority_class and default_class,
             by_agent=by_agent,
         )

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 from gatelift_wire.values import limits
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 PROTOCOL_VERSION_MIN = 1
 """Both sides keep serving one older version; there is none before 1."""
+
+VERSION_OF_CHANGE = 2
+"""From this version on an agent knows of `Change`: an older one would end the session for it."""
 
 LABEL_ORIGIN = "gatelift.dev/origin"
 LABEL_WORKLOAD_UID = "gatelift.dev/workload-uid"
@@ -24,6 +27,8 @@ ANNOTATION_PLACED_IN = "gatelift.dev/placed-in"
 """In the record of a winner that was in doubt as it was chosen: the session, and the UID of the WorkerCluster."""
 ANNOTATION_RELEASE = "gatelift.dev/release"
 """On a ClusterQueue: when quota of what is evicted there is free again (`ReleaseRule`)."""
+ANNOTATION_RELEASE_PARTIAL = "gatelift.dev/release-partial"
+"""On a ClusterQueue, "true": members of a group that is evicted there give their own quota back as each is over."""
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 LABEL_STOPPING = "gatelift.dev/stopping"
 """On what is stopped: `<workload UID>.<epoch>`. A label, for nobody can fill those up: annotations of an object have

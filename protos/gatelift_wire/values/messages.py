@@ -16,6 +16,8 @@ from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.limits import LEASE_SECONDS, RENEW_SECONDS
 from gatelift_wire.values.refusals import CloseReason, Refusal
 from gatelift_wire.values.release import Leaving
+from gatelift_wire.values.single import DeleteObject, Leaver, SetUserGates
+from gatelift_wire.values.told import FailedContainer, PodTrouble
 
 # --- the frame ---------------------------------------------------------------------------------------------------
 
@@ -227,6 +229,21 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Objects join and leave a live placement. `number` grows in a session that was not resumed; a lower one is late.
+
+    A join says that the object may be made and let go as there is room, never that more may run than was granted.
+    `pod_sets`: those of the joining objects, as in the Commit; they raise no grant. From version 2 on.
+    """
+
+    key: PlacementKey
+    number: int
+    join: tuple[ObjectTemplate, ...] = ()
+    leave: tuple[Leaver, ...] = ()
+    pod_sets: tuple[PodSetRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm:
     """These placements are live in the manager's record, written in its own term (R1, R3)."""
 
@@ -259,24 +276,6 @@ class Forget:
 
     key: PlacementKey
     gone: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteObject:
-    """The user deleted one object of a live placement (a pod of a group)."""
-
-    key: PlacementKey
-    name: str
-    grace_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetUserGates:
-    """The user's own scheduling gates that remain on an object; removed remotely when the user removes them."""
-
-    key: PlacementKey
-    name: str
-    gates: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,15 +360,6 @@ class PodSetCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodTrouble:
-    """What keeps a pod from running, for people alone: a reason that the manager knows, or nobody is told of it."""
-
-    reason: str
-    pod: str
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CountsReport:
     """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change.
 
@@ -381,21 +371,6 @@ class CountsReport:
     reclaimable: tuple[tuple[str, int], ...] = ()
     troubles: tuple[PodTrouble, ...] = ()  # of its pods, the first; older agents tell of none
     leaving: Leaving | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedContainer:
-    """The container that failed first, for people. Without `container`: what was said of the pod.
-
-    `node` "": none is known. `message`: the end of what the container, or the kubelet, said last.
-    """
-
-    pod: str
-    node: str = ""
-    container: str = ""
-    exit_code: int = 0
-    reason: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,6 +450,7 @@ Command = (
     Offer
     | TemplateBlob
     | Commit
+    | Change
     | Confirm
     | Withdraw
     | Stop

@@ -7,7 +7,7 @@ from gatelift_sandbox.controllers.controller import Action, Controller, DeleteIf
 from gatelift_sandbox.embedded.documents import Document, meta
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 
 class Collector(Controller):
@@ -21,7 +21,7 @@ class Collector(Controller):
         self._owners: dict[WatchedKey, tuple[str, ...]] = {}
         self._waiting: dict[str, WatchedKey] = {}
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow owner references and removals."""
         stored = change.after
         key = WatchedKey(storage=storage, namespace=stored.namespace, name=stored.name)

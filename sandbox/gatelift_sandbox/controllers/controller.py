@@ -13,7 +13,7 @@ from gatelift_sandbox.embedded.builtin import CORE_EVENT
 from gatelift_sandbox.embedded.documents import Document, meta
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 RETRY_SECONDS = 1.0
 """After a refusal that is not a mere conflict (a webhook that does not answer, ...): time for it to come back."""
@@ -94,7 +94,7 @@ class Controller(ABC):
         self._timer_count = 0
 
     @abstractmethod
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Be told of a write; mark what to look at again."""
 
     @abstractmethod

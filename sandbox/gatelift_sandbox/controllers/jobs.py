@@ -28,7 +28,7 @@ from gatelift_sandbox.embedded.documents import Document, at, copied, items, met
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.jobs import JOB_CONTROLLER
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.embedded.watches import StoreChange, Stored
 
 SOURCE = "job-controller"
 BACKOFF_SECONDS = 0.5
@@ -51,7 +51,7 @@ class Jobs(Controller):
         self._pods: dict[str, set[WatchedKey]] = {}
         self._failed_at: dict[str, float] = {}
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow Jobs and pods that a Job controls."""
         stored = change.after
         key = WatchedKey(storage=storage, namespace=stored.namespace, name=stored.name)

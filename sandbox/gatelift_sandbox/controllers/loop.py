@@ -33,7 +33,7 @@ from gatelift_sandbox.embedded.pipeline import Pipeline
 from gatelift_sandbox.embedded.rbac import AUTHENTICATED, User
 from gatelift_sandbox.embedded.rules.cluster import NAMESPACE_FINALIZER
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 SETTLE_ROUNDS_MAX = 10_000
 """Controllers that are not quiet after so many rounds chase each other in circles."""
@@ -113,13 +113,13 @@ class ControllerLoop:
 def attach(store: Store, controllers: Sequence[Controller]) -> None:
     """Tell controllers of all that is there and of each write to come."""
 
-    def tell(storage: StorageKey, change: Change) -> None:
+    def tell(storage: StorageKey, change: StoreChange) -> None:
         for controller in controllers:
             controller.notice(storage, change)
 
     for storage in store.kinds.storages():
         for stored in store.all(storage):
-            tell(storage, Change(None, stored, removed=False))
+            tell(storage, StoreChange(None, stored, removed=False))
     store.listen(tell)
 
 

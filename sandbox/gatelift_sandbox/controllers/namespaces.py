@@ -18,7 +18,7 @@ from gatelift_sandbox.embedded.documents import meta
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.custom import CLEANUP_FINALIZER
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 _NAMESPACE: StorageKey = ("", "namespaces")
 _ACCOUNT: StorageKey = ("", "serviceaccounts")
@@ -38,7 +38,7 @@ class Namespaces(Controller):
         self._authority = authority
         self._going: set[str] = set()
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow namespaces, their furniture, and removals in those that go."""
         stored = change.after
         if storage == _NAMESPACE:
@@ -99,7 +99,7 @@ class Definitions(Controller):
         super().__init__()
         self._going: dict[StorageKey, WatchedKey] = {}
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow definitions that go, and removals of their objects."""
         if storage == _DEFINITION:
             where = storage_of(change.after.document())

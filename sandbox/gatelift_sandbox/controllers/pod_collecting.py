@@ -14,7 +14,7 @@ from gatelift_sandbox.embedded.documents import at, meta
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.pods import TERMINAL
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 _POD: StorageKey = ("", "pods")
 _NODE: StorageKey = ("", "nodes")
@@ -29,7 +29,7 @@ class PodCollector(Controller):
         super().__init__()
         self._stopping: dict[str, WatchedKey] = {}
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow pods that are being deleted, and nodes that go."""
         stored = change.after
         if storage == _NODE and change.removed:

@@ -18,7 +18,7 @@ from gatelift_sandbox.embedded.rules.cluster import node_is_ready
 from gatelift_sandbox.embedded.rules.pod_spec import quantity
 from gatelift_sandbox.embedded.rules.pods import TERMINAL
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 
 NAME = "default-scheduler"
 Amounts = dict[str, Decimal]
@@ -44,7 +44,7 @@ class Scheduler(Controller):
         self._used: dict[str, Counter[str]] = {}
         self._waiting: dict[str, tuple[int, int, WatchedKey]] = {}
 
-    def notice(self, storage: StorageKey, change: Change) -> None:
+    def notice(self, storage: StorageKey, change: StoreChange) -> None:
         """Follow pods and nodes."""
         if storage == _NODE:
             if change.removed:
@@ -58,7 +58,7 @@ class Scheduler(Controller):
         elif storage == _POD:
             self._notice_pod(change)
 
-    def _notice_pod(self, change: Change) -> None:
+    def _notice_pod(self, change: StoreChange) -> None:
         stored, pod = change.after, change.after.view()
         node, phase = stored.fields["spec.nodeName"], stored.fields["status.phase"]
         occupies = bool(node) and phase not in TERMINAL and not change.removed

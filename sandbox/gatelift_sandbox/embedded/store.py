@@ -43,7 +43,7 @@ from gatelift_sandbox.embedded.names import GENERATED_BASE_MAX
 from gatelift_sandbox.embedded.rules.pods import bind
 from gatelift_sandbox.embedded.selection import ListSelection
 from gatelift_sandbox.embedded.shelf import Shelf, ShelfPage
-from gatelift_sandbox.embedded.watches import Change, Stored, Watch
+from gatelift_sandbox.embedded.watches import StoreChange, Stored, Watch
 
 GENERATE_RETRIES_MAX = 8
 """As a real API server: so often a generated name may be taken before the create fails."""
@@ -81,7 +81,7 @@ class Store:
         """The one resourceVersion, raised by each write."""
         self._identities = identities
         self._shelves: dict[StorageKey, Shelf] = {}
-        self._listeners: list[Callable[[StorageKey, Change], None]] = []
+        self._listeners: list[Callable[[StorageKey, StoreChange], None]] = []
 
     # reading
 
@@ -179,7 +179,7 @@ class Store:
                 for listener in self._listeners:
                     listener(storage, change)
 
-    def listen(self, listener: Callable[[StorageKey, Change], None]) -> None:
+    def listen(self, listener: Callable[[StorageKey, StoreChange], None]) -> None:
         """Call `listener` after each write, in the order of the writes. It must not write."""
         self._listeners.append(listener)
 
@@ -378,7 +378,7 @@ class Store:
             shelf.put(stored)
         if kind.storage == _DEFINITIONS:
             self._serve(document, before, removed=removed)
-        change = Change(before, stored, removed)
+        change = StoreChange(before, stored, removed)
         shelf.history.add(change)
         for listener in self._listeners:
             listener(kind.storage, change)
@@ -403,14 +403,14 @@ class Store:
         return shelf
 
 
-def _differences(before: Shelf, after: Shelf) -> list[Change]:
+def _differences(before: Shelf, after: Shelf) -> list[StoreChange]:
     """Return what changes from one shelf to the other, first what goes."""
     there = {each.uid for each in after}
-    found = [Change(each, each, removed=True) for each in before if each.uid not in there]
+    found = [StoreChange(each, each, removed=True) for each in before if each.uid not in there]
     for each in after:
         old = before.get((each.namespace, each.name))
         if old is not each:  # of that name there may have been another object
-            found.append(Change(old if old is not None and old.uid == each.uid else None, each, removed=False))
+            found.append(StoreChange(old if old is not None and old.uid == each.uid else None, each, removed=False))
     return found
 
 

@@ -57,7 +57,7 @@ class ChangeType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoreChange:
     """One write: the object before and after. After a removal `after` is the last state, with a version of its own."""
 
     before: Stored | None
@@ -98,7 +98,7 @@ class Watch:
         if self._selects(stored):
             self._events.append(WatchEvent(ChangeType.ADDED, stored))
 
-    def offer(self, change: Change) -> None:
+    def offer(self, change: StoreChange) -> None:
         """Take up a change if the selection lets it through. Too many unread ones close the watch."""
         event = self._seen(change)
         if event is None or self.closed:
@@ -127,7 +127,7 @@ class Watch:
             return False
         return chosen.everything or chosen.matches(stored.labels, stored.fields)
 
-    def _seen(self, change: Change) -> WatchEvent | None:
+    def _seen(self, change: StoreChange) -> WatchEvent | None:
         was = change.before is not None and self._selects(change.before)
         selected = not change.removed and self._selects(change.after)
         if selected:
@@ -143,13 +143,13 @@ class ChangeLog:
     __slots__ = ("_changes", "_limit", "_watches", "floor")
 
     def __init__(self, limit: int = HISTORY_MAX) -> None:
-        self._changes: deque[Change] = deque()
+        self._changes: deque[StoreChange] = deque()
         self._limit = limit
         self._watches: list[Watch] = []
         self.floor = 0
         """Changes up to this version are forgotten."""
 
-    def add(self, change: Change) -> None:
+    def add(self, change: StoreChange) -> None:
         """Remember a change and tell the watches."""
         self._changes.append(change)
         if len(self._changes) > self._limit:

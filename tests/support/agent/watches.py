@@ -11,7 +11,7 @@ from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.embedded.watches import StoreChange, Stored
 from gatelift_wire.values.keys import LABEL_ORIGIN
 from support.agent.values import MANAGED, decode
 
@@ -47,7 +47,7 @@ class Watches:
         self.refused.discard(namespace)
         self._list_namespaces(self._asked)
 
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+    def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         resource = self._shown.get(storage)
         if resource is None or not self.watching:
             return

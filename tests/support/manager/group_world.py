@@ -60,3 +60,48 @@ def owners_of(workload: Doc) -> list[str]:
 def pod_sets_of(workload: Doc) -> list[int]:
     """Return how many pods each pod set has."""
     return [each["count"] for each in workload["spec"]["podSets"]]
+
+
+def a_world_at_home(*members: Doc, **settings: Any) -> World:
+    """Return a world whose `local` takes what is committed, with a group of these pods."""
+    world = a_world_with_groups(**settings)
+    world.connect("local")
+    join(world, *members, seconds=5.0)
+    return world
+
+
+def lift(world: World, *names: str) -> None:
+    """Let pods go as the agent of `local` does."""
+    for name in names:
+        world.api.edit(pod_ref(name), lambda document: document["spec"].update(schedulingGates=[], nodeName="n"))
+    world.advance(2.0)
+
+
+def over(world: World, name: str, phase: str, *, seconds: float = 5.0) -> None:
+    """Have a pod come to its end."""
+    world.api.edit(pod_ref(name), lambda document: document["status"].update(phase=phase))
+    world.advance(seconds)
+
+
+def leave(world: World, name: str, reason: str = "WorkloadEvictedDueToDeactivated") -> None:
+    """Have a pod be told and deleted as the agent of `local` does; it runs on."""
+    said = {"type": "TerminationTarget", "status": "True", "reason": reason}
+    world.api.edit(pod_ref(name), lambda document: document["status"].update(conditions=[said]))
+    world.api.delete(pod_ref(name))
+    world.settle()
+
+
+def contained(world: World) -> list[str]:
+    """Return what a pass or an answer that raised left in the log."""
+    return [one.text for one in world.notes if "it is left as it is" in one.text]
+
+
+def names(world: World) -> list[str]:
+    """Return the pods that are there."""
+    return sorted(one["metadata"]["name"] for one in world.all("Pod"))
+
+
+def says(world: World, condition: str) -> tuple[str, str]:
+    """Return status and reason of a condition of the group's Workload."""
+    said = world.condition(world.find("Workload", GROUP), condition)
+    return said.get("status", ""), said.get("reason", "")

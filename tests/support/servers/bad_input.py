@@ -29,10 +29,10 @@ from gatelift.core.clusters.link_values import WriteIds
 from gatelift.webhooks import review
 from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config
-from gatelift_kinds.kind import Reviewed
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.shared.review import WebhookFacts
+from gatelift_kinds.shared.reviewed import Reviewed
 from gatelift_kube.api.config import auto
 from gatelift_kube.deciding.errors import ConfigError
 from gatelift_kube.objects import kueue

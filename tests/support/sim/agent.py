@@ -30,7 +30,7 @@ class SimAgent:
     """One replica. `dial`, `send` and `hang_up` are the network's side of its streams."""
 
     registry: Registry = SERVED
-    """What the agent of `local` serves; see `SimManager.kinds`."""
+    """What agents serve; see `SimManager.kinds`."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class SimAgent:
             lease="" if local else lease,
             policy=Policy(any_namespace=local),
             keep=keep or KeepFinished(),
-            registry=self.registry if local else SERVED,
-            kinds=tuple(each.name for each in (self.registry if local else SERVED) if each.travels),
+            registry=self.registry,
+            kinds=tuple(each.name for each in self.registry if each.travels),
             **(told or {}),
         )
         self.machine = AgentMachine(settings, jitter=timeline.rng.random())

@@ -8,7 +8,7 @@ Who takes the queue's name or Kueue's mark off a pod has taken it out of its que
 from __future__ import annotations
 
 from gatelift_kube.values.resources import POD, WORKLOAD
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 from support.sim.attribution import MANAGED, QUEUE, Doc
 from support.sim.objects import TruthError, holds
 from support.sim.truth import Cluster
@@ -27,7 +27,7 @@ class Asked:
         self._gone: set[str] = set()  # pods that are being deleted, whoever began
         home.store.listen(self._changed)
 
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+    def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         if storage == (WORKLOAD.group, WORKLOAD.plural):
             self._workload(change.after.view(), removed=change.removed)
         elif storage == (POD.group, POD.plural) and change.after.deleting:

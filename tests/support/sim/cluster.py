@@ -43,7 +43,7 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_sandbox.embedded.kinds import ServedKind
 from gatelift_sandbox.embedded.store import Copy, Store
-from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.embedded.watches import StoreChange, Stored
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import AppendRecord, Command, Event, KubeletMachine, TimePassed
 from gatelift_sandbox.records import RunRecord
@@ -305,7 +305,7 @@ class SimCluster:
 
     # --- controllers and kubelet ----------------------------------------------------------------------------------
 
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+    def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         if storage == (POD.group, POD.plural):
             found = self.typed(POD, change.after)
             self._news.append(ObjectGone(POD, found) if change.removed else ObjectSeen(POD, found, change.after.raw))

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
 from support.sim.charges import Charges
@@ -96,7 +96,7 @@ class Truth:
     def follow(self, cluster: Cluster, *, management: bool) -> None:
         """Look at each write of a cluster from now on."""
 
-        def changed(storage: tuple[str, str], change: Change) -> None:
+        def changed(storage: tuple[str, str], change: StoreChange) -> None:
             if cluster.ended:
                 return
             self._restoring = cluster.restoring  # half of a backup says nothing; `restored` checks all
@@ -136,7 +136,7 @@ class Truth:
 
     # --- the records --------------------------------------------------------------------------------------------
 
-    def _workload(self, change: Change, *, by_hand: bool, late: bool = False) -> None:
+    def _workload(self, change: StoreChange, *, by_hand: bool, late: bool = False) -> None:
         stored = change.after
         uid = stored.uid
         if change.removed:
@@ -271,7 +271,7 @@ class Truth:
 
     # --- what may run -------------------------------------------------------------------------------------------
 
-    def _object(self, cluster: str, kind: str, change: Change, *, by_hand: bool) -> None:
+    def _object(self, cluster: str, kind: str, change: StoreChange, *, by_hand: bool) -> None:
         document = change.after.view()
         meta = document["metadata"]
         key = f"{cluster}/{kind}/{meta['uid']}"

@@ -24,7 +24,7 @@ from gatelift_kube.values.resources import (
     WORKER_CLUSTER,
     WORKLOAD,
 )
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_sandbox.records import RunRecord
 from support.manager.builders import a_job, a_pod, kueue_object
 from support.sim.account import Account
@@ -176,7 +176,7 @@ class SimWorld:
         """Tell the account of each write of a cluster."""
         account, name = self.account, "local" if cluster is self.home else cluster.name
 
-        def changed(storage: tuple[str, str], change: Change) -> None:
+        def changed(storage: tuple[str, str], change: StoreChange) -> None:
             if cluster.ended:
                 return
             told = {"removed": change.removed, "by_hand": cluster.by_hand}

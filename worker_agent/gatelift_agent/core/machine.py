@@ -20,12 +20,13 @@ from gatelift_agent.core.refusing import policy
 from gatelift_agent.core.seeing import doubts, early, foreign, taking, unlisted
 from gatelift_agent.core.session.link import ManagerLink
 from gatelift_agent.core.state import containment
-from gatelift_agent.core.state.world import World
+from gatelift_agent.core.state.world import AT_ONCE, MANY_OBJECTS, World
 from gatelift_agent.core.values import events
 from gatelift_agent.core.values.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.values.settings import AgentMode, AgentSettings
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Capacity, CertificateRequest
 from gatelift_wire.values.moments import soonest
 from gatelift_wire.values.refusals import CloseReason
@@ -42,6 +43,9 @@ STAND_DOWN_SECONDS = 20.0
 """How long an agent that was turned away does nothing before it lists all anew and greets again: longer than a write
 of its own is waited for (`WRITE_SECONDS_MAX`), shorter than it takes to count who serves the cluster as lost."""
 
+LOOK_AGAIN_SECONDS = 50e-6
+"""From one look at many objects to the next, for each: about five times what a look at one of them takes."""
+LOOK_AGAIN_SECONDS_MAX = 0.1
 LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
 
@@ -297,14 +301,35 @@ class AgentMachine:
         self._more_at = None
         if not world.ready:
             return
-        for key in world.wakes.due(now):
+        due, looked = dict.fromkeys(world.wakes.due(now)), set[PlacementKey]()
+        for key in due:
             world.look(key)
         for _ in range(LOOKS_PER_EVENT):
             placement = world.next_dirty()
             if placement is None:
                 return
-            self._drive(placement, now)
+            if placement.key in looked and len(placement.objects) > MANY_OBJECTS:
+                world.wakes.ask(placement.key, AT_ONCE)
+            elif not self._puts_off(placement, now, is_due=placement.key in due):
+                looked.add(placement.key)
+                self._drive(placement, now)
         self._more_at = now
+
+    def _puts_off(self, placement: Placement, now: float, *, is_due: bool) -> bool:
+        """Say whether a look waits a little: one at many objects costs as much as they are, and each has its events.
+
+        So looks at it take a share of the time, however many objects there are. What has moved on, as one that is to
+        stop from now on, is looked at at once, and what has a time of its own when that has come.
+        """
+        count = len(placement.objects)
+        if count <= MANY_OBJECTS:
+            return False
+        if now < placement.look_from and placement.looked_as is placement.state and not is_due:
+            self._world.wakes.ask(placement.key, placement.look_from)
+            return True
+        placement.looked_as = placement.state
+        placement.look_from = now + min(LOOK_AGAIN_SECONDS_MAX, count * LOOK_AGAIN_SECONDS)
+        return False
 
     def _drive(self, placement: Placement, now: float) -> None:
         """Bring a placement forward; an exception belongs to it."""

@@ -141,6 +141,8 @@ class Happened(enum.Enum):
     EVICTED = "evicted"
     PREEMPTED = "preempted"
     READY = "ready"
+    FREED = "freed"
+    """Its quota, while its pods stop (KEP-6143)."""
     RELEASED = "released"
     FINISHED = "finished"
 

@@ -24,6 +24,7 @@ class Purpose(enum.Enum):
     RECLAIM = "reclaim"
     DRAIN = "say that it drains"
     PODS_READY = "pods ready"
+    REPLACEMENTS = "what is to be made again"
     WHY_WAITING = "why waiting"
     WHY_HELD = "why held"
     POD_TROUBLE = "pod trouble"
@@ -90,6 +91,7 @@ _INFORM = frozenset(
         Purpose.RECLAIM,
         Purpose.DRAIN,
         Purpose.PODS_READY,
+        Purpose.REPLACEMENTS,
         Purpose.WHY_WAITING,
         Purpose.WHY_HELD,
         Purpose.POD_TROUBLE,

@@ -84,10 +84,10 @@ class StatusBudget:
         self._line_of(key).waiting.discard(key)
         self._called.discard(key)
 
-    def call(self, now: float) -> list[Key]:
-        """Return whose turn it is, one for each token, at most `saved_max`."""
+    def call(self, now: float, most: int | None = None) -> list[Key]:
+        """Return whose turn it is, one for each token, at most `saved_max`, or `most`."""
         called: list[Key] = []
-        while self.waiting and self.spend(now):
+        while self.waiting and (most is None or len(called) < most) and self.spend(now):
             self._turn = 1 - self._turn
             line = self._lines[self._turn] if self._lines[self._turn].waiting else self._lines[1 - self._turn]
             key = line.take()

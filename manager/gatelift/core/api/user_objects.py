@@ -61,3 +61,11 @@ def made_for(workload: Workload) -> tuple[UserObject, ...]:
     """Return the places of the objects whose a Workload is."""
     namespace = workload.metadata.namespace
     return tuple(UserObject(one.kind, namespace, one.name) for one in owners_of(workload))
+
+
+def members_of(workload: Workload) -> tuple[UserObject, ...]:
+    """Return the places of the objects that a work of several has, as its Workload names them; else none."""
+    owners, named = owners_of(workload), workload.metadata.owner_references
+    if len(owners) != 1 or "/" not in owners[0].uid or len(named) > OWNERS_MAX:
+        return ()
+    return tuple([UserObject(one.kind, workload.metadata.namespace, one.name) for one in named])

@@ -25,7 +25,7 @@ class RememberedView:
         open_ = talk.sendable(now)
         # All that a view is made of, as it is kept: what follows from it costs more than it does to compare.
         recorded = (record.object, record.term, record.lost_session, record.comparison.proves_by, facts.doubted_by())
-        said = (talk.hello, talk.capacity, talk.credits, talk.open_session, talk.suspect, talk.resynced)
+        said = (talk.hello, talk.capacity, talk.credits, talk.open_session, talk.suspect, talk.resynced, talk.version)
         of = (open_, recorded, said, facts.lost, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out)
         if self._view is None or self._view[0] != of:
             self._view = (of, _made(talk, open_=open_))
@@ -51,6 +51,7 @@ def _made(talk: Conversation, *, open_: bool) -> ClusterView:
         allowed_namespaces=found.spec.allowed_namespaces,
         capacity=capacities.by_resource(capacity.entries if capacity else ()),
         credits=talk.credits,
+        version=talk.version,
         labels=tuple(sorted(found.metadata.labels.items())),
         weight=found.spec.weight,
         policy=DisconnectPolicy(policy) if policy in {each.value for each in DisconnectPolicy} else None,

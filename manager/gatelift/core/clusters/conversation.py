@@ -40,7 +40,7 @@ class Conversation:
         self.hello: Hello | None = None
         self.suspect = False
         self.open_session = self.resynced = 0
-        self.credits = 0
+        self.credits = self.version = 0
         self.capacity: Capacity | None = None
         self.unheard = Unheard()
         self.renewals = Renewals(record.name, leading)
@@ -78,6 +78,7 @@ class Conversation:
         if not resume:
             self.record.comparison.resyncs(number, self.facts)
         served = self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume)
+        self.version = next((each.version for each in served if isinstance(each, wire.Welcomed)), self.version)
         self.take(served, now, out)
 
     def grant(self, now: float, out: Effects) -> None:

@@ -77,6 +77,7 @@ class ClusterView:
     leader lease is valid. `accepted_namespaces` is the worker's own word (`Capacity.namespaces`), None until it said
     so. `allowed_namespaces` is the person's (WorkerCluster.spec), empty means no limit. `capacity` is empty when the
     worker does no quota of its own. `fenced_through`, `fenced_by`: a person's word that counts now, 0 for none.
+    `version`: of the protocol, as spoken in the session that began last, 0 before the first.
     `resynced_session`: the session of the last inventory. `unproven`, `unproven_through`: see `PlacementsInventoried`.
     """
 
@@ -93,6 +94,7 @@ class ClusterView:
     allowed_namespaces: tuple[str, ...] = ()
     capacity: Mapping[str, ResourceRoom] = field(default_factory=dict)
     credits: int = 0
+    version: int = 0
     labels: tuple[tuple[str, str], ...] = ()
     weight: int = 1
     policy: DisconnectPolicy | None = None

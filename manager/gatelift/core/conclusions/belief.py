@@ -14,6 +14,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state import few_lines
 from gatelift.core.state.core import Core
+from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -28,6 +29,8 @@ def stands(known: Workload, cluster: str, entry: InventoryEntry) -> bool:
         return True
     if entry.namespace != known.metadata.namespace:
         return False
+    if cluster != LOCAL_CLUSTER and _is_of_group(known):  # after a restart its agent calls it after one of the pods
+        return entry.name == owners[0].name or any(entry.name == one.name for one in known.metadata.owner_references)
     named = [owner for owner in owners if owner.name == entry.name]
     if cluster != LOCAL_CLUSTER or not entry.digest:
         return bool(named)
@@ -40,7 +43,14 @@ def names_others(core: Core, attempt: Attempt, entry: InventoryEntry) -> bool:
     if known is None:
         return False
     found = sum(count for _, count in entry.counts)
+    if attempt.cluster != LOCAL_CLUSTER and _is_of_group(known):
+        return not stands(known, attempt.cluster, entry)  # its objects come and go, and it is told all of them anew
     return not stands(known, attempt.cluster, entry) or found > max(1, len(known.spec.pod_sets))
+
+
+def _is_of_group(known: Workload) -> bool:
+    """Say whether a Workload is of several objects, as its maker has marked it."""
+    return markers.IS_GROUP_WORKLOAD in known.metadata.annotations
 
 
 def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:

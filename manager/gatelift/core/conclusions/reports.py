@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, epoch_texts, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import endings, giving_back, placing, releasing, waking
+from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -131,7 +131,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             _keep(core, attempt, message.objects)
             text = message.message or texts.stopped_by_itself(cluster)
             outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
-            endings.end(core, attempt, Wire.STOPPED, outcome)
+            endings.end(core, attempt, *(_end_of_all(core, attempt) or (Wire.STOPPED, outcome)))
         case Refused():
             text = texts.refused_by(cluster, message.refusal.value, message.text)
             outcome = Outcome(how=Wire.REFUSED, reason=message.refusal.value, message=text, cluster=cluster)
@@ -142,6 +142,17 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             text = texts.evicted_on(cluster, message.reason, message.message)
             outcome = Outcome(how=Wire.EVICTED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, Wire.EVICTED, outcome)
+
+
+def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
+    """Return the end that several objects came to, now that nothing of them runs elsewhere; None where they did not."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    if known is None or work.gathered is None or not membership.is_elsewhere(work, attempt):
+        return None
+    work.gathered.is_home()
+    outcome = work.gathered.outcome(known)
+    return (Wire.FINISHED, endings.finished_as(outcome)) if outcome is not None else None
 
 
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
@@ -159,8 +170,12 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
 def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
     """Keep what was said of the objects that were placed: what else a worker tells of nobody looks at."""
     known = core.knowledge.workloads.get(attempt.workload)
-    placed = {one.name for one in owners_of(known)} if known is not None else set()
-    latest = {report.name: report for report in reports if report.name in placed}
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    if known is not None and membership.is_elsewhere(work, attempt):
+        latest = {report.name: report for report in _of_members(core, attempt, work, reports)}
+    else:
+        placed = {one.name for one in owners_of(known)} if known is not None else set()
+        latest = {report.name: report for report in reports if report.name in placed}
     for report in latest.values():  # one of each: thousands of the same name are no more news than the last
         problem = mirror.unreadable(report.status)
         if problem:
@@ -168,6 +183,22 @@ def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> No
             few_lines.note(core, attempt.cluster, text, attempt)
         else:
             _keep_one(core, attempt, known, report)
+
+
+def _of_members(
+    core: Core, attempt: Attempt, work: Work, reports: tuple[ObjectReport, ...]
+) -> tuple[ObjectReport, ...]:
+    """Take what is said of each of several objects; return what of it is to be shown."""
+    found = []
+    for report in reports:
+        kept = membership.heard(core, attempt, work, report)
+        owner = membership.named(core, work, report.name, report.owner_uid)
+        if kept is not None:
+            found.append(kept)
+        if owner is not None:
+            core.mark_owner_alone(owner)
+    core.mark_attempt(attempt)
+    return tuple(found)
 
 
 def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:

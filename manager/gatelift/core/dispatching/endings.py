@@ -21,6 +21,7 @@ from gatelift.core.rules import (
     execution_time,
     kept_record,
     readiness,
+    replacements,
     retention,
     targets,
     unrecorded,
@@ -255,7 +256,7 @@ def _write_released(case: Case, outcome: Outcome) -> None:
         used=release_writes.Used(check=check, epoch=max(attempt.epoch, rec.highest_epoch), term=core.term),
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
-        besides=pod_troubles.refused(known, outcome) if by_cluster else (),
+        besides=(*(pod_troubles.refused(known, outcome) if by_cluster else ()), *replacements.besides(case, evicted)),
     )
     body = release_writes.release_write(known, given_back, core.wall.text(now))
     api_requests.patch_workload(core, known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
@@ -290,6 +291,7 @@ def evict_waiting(case: Case) -> bool:
         requeue=requeue_for(core, known, ending.reason, now),
         used=release_writes.Used(check=check, epoch=max(attempt.epoch, epochs.annotated(known)), term=core.term),
         past_seconds=execution_time.past(core, known, ending.reason, now),
+        besides=replacements.besides(case, ending),
     )
     body = release_writes.release_write(known, given_back, core.wall.text(now))
     api_requests.patch_workload(core, known, body, Purpose.EVICT_AND_RELEASE)

@@ -12,8 +12,8 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import additions, fit, giving_back
-from gatelift.core.dispatching.several import order_of_all, with_needs
+from gatelift.core.dispatching import additions, fit, giving_back, membership
+from gatelift.core.dispatching.several import order_of_all, why_not_live, with_needs
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
@@ -40,10 +40,10 @@ from gatelift_wire.values.messages import (
     Forget,
     Message,
     ObjectTemplate,
-    SetUserGates,
     Stop,
     TemplateBlob,
 )
+from gatelift_wire.values.single import SetUserGates
 
 
 def open_view(core: Core, cluster: str) -> ClusterView | None:
@@ -62,12 +62,14 @@ def converse(case: Case, owner: Owner) -> None:
     if is_unexplained(attempt, view):
         lose(core, attempt)
         return
-    wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word
+    anew = membership.is_elsewhere(case.work, attempt) and not _kept(core, attempt, attempt.commit_session)
+    wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word or anew
     if wants and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and case.rec.term != core.term:
             api_requests.patch_workload(core, known, admission_writes.adoption_write(known, core.term), Purpose.ADOPT)
             return
         fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
+        fresh = fresh or (anew and attempt.state is not AttemptState.CHOSEN)  # who is of it is said in each session
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):
             _commit(case, owner)
         else:
@@ -77,6 +79,7 @@ def converse(case: Case, owner: Owner) -> None:
         return
     attempt.has_word()  # it has it in this session
     _user_gates(case, owner)
+    membership.tell(case, view)
 
 
 def _kept(core: Core, attempt: Attempt, session: int) -> bool:
@@ -102,6 +105,7 @@ def _commit(case: Case, owner: Owner) -> None:
         core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
     attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates(owner))
+    membership.committed(case, sent.session, tuple(one.uid or one.template for one in commit.objects))
     giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 
@@ -111,7 +115,7 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     local = attempt.cluster == LOCAL_CLUSTER
     work = core.knowledge.work_of(known)
     if work.gathered is not None:
-        return order_of_all(core, attempt, work, work.gathered), ()
+        return order_of_all(core, attempt, work, work.gathered)
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
@@ -318,7 +322,7 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone:
     if core.caution.halted:
         return
     gone = core.knowledge.workload_of(key.uid) is None if gone is None else gone
-    message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=texts.NOT_LIVE)
+    message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=why_not_live(core, cluster, key))
     view = open_view(core, cluster)
     if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):
         _tell(core, cluster, key, message, core.now)

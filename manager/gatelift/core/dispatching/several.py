@@ -1,51 +1,107 @@
 """The Commit of a work of several objects, and what the user's own objects at `local` need by what was admitted. Pure.
 
-Neighbour: `placing` sends it.
+And what a report of one that is over is answered. Neighbours: `placing` sends it, `membership` says who joins and
+leaves later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from gatelift.core import texts
 from gatelift.core.dispatching import additions, fit
+from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.records import record
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
+from gatelift.core.rules import release
+from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered, PlacedPart
 from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
+from gatelift_kube.objects.core import PodSpec
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 
 
-def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -> Commit:
-    """Return the Commit of several objects at `local`: those that run, and those that may be let go.
+def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -> tuple[Commit, tuple[bytes, ...]]:
+    """Return the Commit of several objects, those that run and those that may be let go, and what it names by a digest.
 
     KindError: none of them is there to be let go.
     """
     known = core.knowledge.workloads[attempt.workload]
-    parts = gathered.parts(record.granted(known))
-    if not parts:
+    again = attempt.cluster != LOCAL_CLUSTER and attempt.state is not AttemptState.CHOSEN
+    granted = record.granted(known)
+    parts = gathered.there(granted) if again else gathered.parts(known, granted)
+    if not (parts or again):
         raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    asked = additions.with_additions(fit.pod_set_requests(attempt, known), known, checks)
-    return Commit(
+    local = attempt.cluster == LOCAL_CLUSTER
+    asked = fit.pod_set_requests(attempt, known)
+    asked = additions.with_additions(asked if local else with_uncounted(core, asked, known), known, checks)
+    objects, contents = templates(attempt, gathered, parts)
+    commit = Commit(
         key=attempt.key,
         kind=work.objects[0].kind.name,
         namespace=work.key.namespace,
         name=work.key.name,
         queue=known.spec.queue_name,
-        objects=tuple(
-            ObjectTemplate(name=one.called.name, pod_set=one.pod_set, template=one.called.uid, metadata=b"{}")
-            for one in parts
-        ),
-        pod_sets=with_needs(asked, known),
+        objects=objects,
+        pod_sets=with_needs(asked, known, gathered.needs) if local else asked,
         policy=attempt.policy,
+        release=release.rule_of(core, known, attempt).value,
     )
+    return commit, contents
 
 
-def with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
+def templates(
+    attempt: Attempt, gathered: Gathered, parts: Sequence[PlacedPart]
+) -> tuple[tuple[ObjectTemplate, ...], tuple[bytes, ...]]:
+    """Return objects as their cluster is told of them, and what they name by a digest; at `local` each by its UID."""
+    if attempt.cluster == LOCAL_CLUSTER:
+        mine = (ObjectTemplate(name=each.called.name, pod_set=each.pod_set, template=each.called.uid) for each in parts)
+        return tuple(mine), ()
+    objects: list[ObjectTemplate] = []
+    contents: dict[bytes, None] = {}
+    for each in parts:
+        part = gathered.travels_as(each.called.uid)
+        if part is None:
+            continue
+        contents |= {part.spec: None, part.metadata: None}
+        objects.append(
+            ObjectTemplate(
+                name=part.name,
+                pod_set=each.pod_set,
+                template=blob_hash(part.spec),
+                marks=blob_hash(part.metadata),
+                uid=each.called.uid,
+            )
+        )
+    return tuple(objects), tuple(contents)
+
+
+def with_needs(
+    pod_sets: tuple[PodSetRequest, ...], known: Workload, digest: Callable[[PodSpec], str] = needs_digest
+) -> tuple[PodSetRequest, ...]:
     """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
-    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
+    needs = {one.name: digest(one.template.spec) for one in known.spec.pod_sets}
     return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
+
+
+def why_not_live(core: Core, cluster: str, key: PlacementKey) -> str:
+    """Return the reason of a stop that answers a report: of what is over at home by several objects, that it is.
+
+    Its agent may be behind, and would end objects that have come to their end.
+    """
+    known = core.knowledge.workload_of(key.uid) if cluster == LOCAL_CLUSTER else None
+    if known is None:
+        return texts.NOT_LIVE
+    kind, rec = core.knowledge.readings[key_of(known.metadata)]
+    over = kind is not None and kind.gathers and rec.finished and rec.epoch == key.epoch
+    return OVER_AT_HOME if over else texts.NOT_LIVE

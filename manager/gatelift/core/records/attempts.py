@@ -10,13 +10,15 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, ObjectReport
+from gatelift_wire.values.told import FailedContainer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +64,11 @@ ASKED_MAX = 8
 class Attempt:
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
 
-    `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`:
-    the session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `listed_session`: the last
-    one in which its inventory had it. `placed_session`: the one in which its cluster was chosen, 0 where the record
-    does not say it. `wants_objects`: the agent had not made all objects when it listed the placement, so it needs
-    the Commit with their templates once more. `waiting` (reason, message): no cluster can take it, the reservation
-    is on its way back. `epoch_spent`: an agent knows this epoch as used (R5), so it must be raised. `reserved_for`:
-    the pod sets that quota was reserved for, None where the reservation was read from the record. `why_not`:
-    cluster to reason. Times are monotonic seconds.
+    `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
+    session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `listed_session`: the last one in
+    which its inventory had it. `wants_objects`: the agent has yet to make some, so it needs the Commit with their
+    templates once more. `waiting` (reason, message): no cluster can take it. `epoch_spent`: an agent knows this epoch
+    as used (R5), so it must be raised. `reserved_for`: the pod sets that quota was reserved for, None if read from it.
     """
 
     uid: str
@@ -87,7 +86,7 @@ class Attempt:
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     heard_session: int = 0
     listed_session: int = 0
-    placed_session: int = 0
+    placed_session: int = 0  # in which its cluster was chosen, 0 where that is not known
     listed_over: bool = False  # its cluster has listed it as over, and is to report how
     commit_session: int = 0
     commit_sequence: int = 0
@@ -125,6 +124,7 @@ class Attempt:
     absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
     gates_session: int = 0
+    told: ToldMembers = field(default_factory=ToldMembers)  # of its objects, where they come and go
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda
@@ -199,7 +199,7 @@ class Attempt:
 
     def choose(self, cluster: str, policy: DisconnectPolicy, session: int) -> None:
         """Take which cluster has won, and in which of its sessions, 0 where that is not known."""
-        self.placed_session = max(self.placed_session if cluster == self.cluster else 0, session)
+        self.placed_session = max(session, self.placed_session if cluster == self.cluster else 0)
         self.cluster, self.policy = cluster, policy
 
     def winner_is_written(self, revision: int) -> None:

@@ -27,13 +27,15 @@ class AllLeave:
     """All of a placement is on its way out, by its cluster's word. Monotonic seconds.
 
     `stops_by`: when the time is over that the last of them was given, `running_stops_by` the last whose containers run.
-    `holds`: its cluster frees quota when they have stopped, whatever the rule.
+    `holds`: its cluster frees quota when they have stopped, whatever the rule. `asked`: the user's own object has been
+    asked for since, before a deadline frees anything by a word that is as old as that.
     """
 
     at: float
     stops_by: float
     running_stops_by: float
     holds: bool = False
+    asked: bool = False
 
 
 def is_released(workload: Workload) -> bool:

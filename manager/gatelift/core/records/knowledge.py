@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.api.user_objects import Name, UserObject, made_for, names_of
+from gatelift.core.api.user_objects import Name, UserObject, made_for, members_of, names_of
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
@@ -75,6 +75,8 @@ class Knowledge:
     readings: dict[ObjectKey, Reading] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_place: dict[UserObject, set[ObjectKey]] = field(default_factory=dict)
+    contested: set[UserObject] = field(default_factory=set)
+    """Places of more than one Workload, those of the objects of works of several included."""
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
     by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
@@ -179,8 +181,11 @@ class Knowledge:
         self.workload_by_uid[workload.metadata.uid] = key
         self.names[workload.metadata.uid] = names
         self.works.put_workload(key, names, placed=placed)
-        for place in made_for(workload):
-            self.by_place.setdefault(place, set()).add(key)
+        for place in (*made_for(workload), *members_of(workload)):
+            there = self.by_place.setdefault(place, set())
+            there.add(key)
+            if len(there) > 1:
+                self.contested.add(place)
         queue = ObjectKey(key.namespace, workload.spec.queue_name)
         self.by_queue.setdefault(queue, set()).add(key)
         if workload.spec.priority_class_ref is not None:
@@ -229,8 +234,10 @@ class Knowledge:
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)
         self.works.drop_workload(key, self.names.get(known.metadata.uid, ()))
-        for place in made_for(known):
+        for place in (*made_for(known), *members_of(known)):
             _discard(self.by_place, place, key)
+            if len(self.by_place.get(place, ())) < 2:
+                self.contested.discard(place)
         _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
         if known.spec.priority_class_ref is not None:
             _discard(self.by_class, known.spec.priority_class_ref.name, key)

@@ -37,10 +37,11 @@ class AttemptLedger:
     engine: Engine = field(default_factory=Engine)
     charges: dict[str, Charge] = field(default_factory=dict)
     blocked: set[str] = field(default_factory=set)
-    early: dict[str, None] = field(default_factory=dict)
-    """UIDs of those that were released and may still occupy nodes."""
+    early: dict[str, str] = field(default_factory=dict)
+    """UIDs of those that were released and may still occupy nodes, and the ClusterQueue that was charged."""
     early_changes: int = 0
-    """How often one has come or gone."""
+    """How often one has come, said that fewer of its pods are left, or gone."""
+    _haunts: set[str] = field(default_factory=set)
     reserved: int = 0
     released: int = 0
 
@@ -87,14 +88,28 @@ class AttemptLedger:
         known = self.charges.get(uid)
         return known.draining_since if known is not None else None
 
-    def release_early(self, uid: str, now: float) -> bool:
+    def release_early(self, uid: str, queue: str, now: float) -> bool:
         """Let the quota go of what has not stopped yet; False when it was gone before. Nobody undoes it."""
         if uid in self.early or not self.release(uid, now):
             return False
         self.charges[uid].early = True
-        self.early[uid] = None
-        self.early_changes += 1
+        self.early[uid] = queue
+        self._early_changed(queue)
         return True
+
+    def fewer_left(self, uid: str) -> None:
+        """Note that what may still occupy nodes may be another amount than before."""
+        if uid in self.early:
+            self._early_changed(self.early[uid])
+
+    def _early_changed(self, queue: str) -> None:
+        self.early_changes += 1
+        self._haunts.add(queue)
+
+    def take_haunted(self) -> set[str]:
+        """Return the ClusterQueues of which another amount may still be occupied than at the last call."""
+        taken, self._haunts = self._haunts, set()
+        return taken
 
     def is_early(self, uid: str) -> bool:
         """Say whether the quota is gone of what may still occupy nodes."""
@@ -113,8 +128,7 @@ class AttemptLedger:
 
     def _has_stopped(self, uid: str) -> None:
         if uid in self.early:
-            del self.early[uid]
-            self.early_changes += 1
+            self._early_changed(self.early.pop(uid))
 
     def forget(self, uid: str) -> None:
         """Close the books of a Workload whose object is gone."""

@@ -12,6 +12,8 @@ written, `rules.kept_record` asks what to charge.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gatelift.core import texts
@@ -61,6 +63,20 @@ def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Work
     if counted and _is_found(known, attempt):
         return known
     over = due(known, attempt) if attempt is not None and attempt.state in LIVE else ()
+    return _saying(known, over)
+
+
+def with_pods(known: Workload, over: Mapping[str, int]) -> Workload:
+    """Return a Workload as it is to be charged, of which so many pods count as over of those that are asked for."""
+    return _saying(known, asked(known, over))
+
+
+def asked(known: Workload, over: Mapping[str, int]) -> Reclaimed:
+    """Return pods per pod set, counted from what was asked for, in the order of the Workload."""
+    return tuple((one.name, over[one.name]) for one in known.spec.pod_sets if over.get(one.name, 0))
+
+
+def _saying(known: Workload, over: Reclaimed) -> Workload:
     if over == written(known):
         return known
     pods = tuple(ReclaimablePod(name, count) for name, count in over)

@@ -79,7 +79,7 @@ class Work:
     that are known of it, the oldest first. `_named`: by which Workloads. `placed`: which of them have a winner in their
     record. `part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names
     it. `gathered`: what its kind keeps of all objects, None where a work has one object. `_said`: what people were told
-    of all of them last, since when that may be told anew.
+    of all of them last, since when that may be told anew; `_said_of`: of one of them alone, by its UID.
     """
 
     id: Name
@@ -91,6 +91,7 @@ class Work:
     gathered: Gathered | None = None
     _said: tuple[str, ...] = ()
     _says_from: float | None = None
+    _said_of: dict[str, str] = field(default_factory=dict)
     _let_go_by: str = ""
 
     @property
@@ -158,10 +159,10 @@ class Work:
         """Say whether nothing is known of it."""
         return not (self.objects or self._named or self._through) and self.part_of is None
 
-    def gain(self, owner: Owner) -> None:
-        """Take in an object, or another version of it."""
+    def gain(self, owner: Owner, copied: tuple[str, ...] = ()) -> None:
+        """Take in an object, or another version of it; `copied`: see `Works`."""
         if self.gathered is None:
-            self.gathered = owner.kind.gathering(owner.object)
+            self.gathered = owner.kind.gathering(owner.object, copied)
         if self.gathered is not None:
             self.gathered.put(owner.object, owner.raw)
             if not self.gathered.is_abandoned:
@@ -177,6 +178,7 @@ class Work:
         at, is_there = self._find(owner)
         if is_there:
             del self.objects[at]
+        self._said_of.pop(owner.object.metadata.uid, None)
         if self.gathered is not None:
             self.gathered.drop(owner.object.metadata.uid)
             self.gathered = self.gathered if self.objects else None
@@ -203,6 +205,13 @@ class Work:
     def has_said(self, said: tuple[str, ...], now: float, every: float) -> None:
         """Take that people have been told."""
         self._said, self._says_from = said, now + every
+
+    def says_anew_of(self, uid: str, text: str) -> bool:
+        """Say whether what is told of one of several objects is not what was told of it last, and take that it is."""
+        if self._said_of.get(uid, "") == text:
+            return False
+        self._said_of[uid] = text
+        return True
 
     def _find(self, owner: Owner) -> tuple[int, bool]:
         place = _place(owner)
@@ -266,10 +275,11 @@ NOBODYS = Work((Resource("", "", "", ""), "", "", ""))
 class Works:
     """All works by their id. What comes, changes or goes costs a look-up, whatever else its work has.
 
-    `_parts`: the objects that are of a larger work. `_gathered`: works of several objects, by where their Workload
-    belongs; the first one, should kinds disagree about that.
+    `_copied`: keys of labels that go on from objects to their Workload. `_parts`: the objects that are of a larger
+    work. `_gathered`: works of several objects, by where their Workload belongs; the first one, should kinds disagree.
     """
 
+    _copied: tuple[str, ...] = ()
     _by_id: dict[Name, Work] = field(default_factory=dict)
     _parts: set[Name] = field(default_factory=set)
     _gathered: dict[ObjectKey, Work] = field(default_factory=dict)
@@ -309,7 +319,7 @@ class Works:
         if before is not None and (before.work, _place(before)) != (owner.work, _place(owner)):
             self.drop_object(before)
         whole = self._at(owner.work)
-        whole.gain(owner)
+        whole.gain(owner, self._copied)
         if whole.gathered is not None:
             self._gathered.setdefault(whole.key, whole)
         if owner.work is not owner.name:

@@ -14,14 +14,15 @@ from gatelift.core.api import documents
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
+from gatelift.core.records import occupied
 from gatelift.core.rules import in_use, targets
-from gatelift.core.state import api_requests
+from gatelift.core.state import api_requests, ghosts
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.core import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.shared.markers import MULTIKUEUE_MANAGER
 from gatelift_kinds.shared.values import PatchStep
-from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put
+from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put, without
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
@@ -145,7 +146,7 @@ def _show(core: Core, key: Key, known: ClusterQueue | LocalQueue, figures: Queue
     )
     status = msgspec.structs.replace(
         known.status,
-        conditions=_with(known, active, core.wall.text(now), _saturated(known, figures)),
+        conditions=_with_ghost(core, key, _with(known, active, core.wall.text(now), _saturated(known, figures))),
         pending_workloads=figures.pending_workloads,
         reserving_workloads=figures.reserving_workloads,
         admitted_workloads=figures.admitted_workloads,
@@ -179,7 +180,21 @@ def _with(
     conditions = put(known.status.conditions, active, wall)
     if more is not None:
         conditions = put(conditions, more, wall)
-    return fitting(conditions, frozenset({ACTIVE, SATURATED}))
+    return fitting(conditions, frozenset({ACTIVE, SATURATED, occupied.CONDITION}))
+
+
+def _with_ghost(core: Core, key: Key, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Return a queue's conditions with what of a ClusterQueue may still be occupied after its quota was freed."""
+    if key.look is not Look.CLUSTER_QUEUE:
+        return conditions
+    usage, old_from = ghosts.of_queue(core, key.object.name)
+    if old_from is not None:
+        core.agenda.wake(key, old_from)
+    said = occupied.message(usage)
+    if not said:
+        return without(conditions, occupied.CONDITION)
+    ghost = Condition(type=occupied.CONDITION, status=TRUE, reason=occupied.REASON, message=said)
+    return fitting(put(conditions, ghost, core.wall.text(core.now)), frozenset({ACTIVE, SATURATED, occupied.CONDITION}))
 
 
 def _saturated(known: ClusterQueue | LocalQueue, figures: QueueFigures) -> Condition | None:

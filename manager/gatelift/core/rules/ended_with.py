@@ -1,4 +1,4 @@
-"""Whether the user's object ends with its Workload, which somebody deleted: as in Kueue, a pod does. Pure.
+"""Whether the user's object ends with its Workload, which somebody deleted: as in Kueue, pods do. Pure.
 
 Not where that was our doing, or may have been: what asks for something else than its Workload gets another one, and so
 does what came back into its queue. While the record is in doubt both wait, and what is over stays. Neighbours:
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.work import Owner
 from gatelift.core.rules import ends
 from gatelift.core.state.case import Case
+from gatelift_kinds.shared.gathered import Gathered
 
 
 def is_due(case: Case) -> bool:
@@ -21,15 +23,38 @@ def is_due(case: Case) -> bool:
 
 def is_to_come(case: Case) -> bool:
     """Say whether the user's object is to go before its Workload: else nobody would know any more that it is to."""
-    if case.work.gathered is not None:  # of several objects, which end by other rules
-        return False
-    known, attempt, owner = case.known, case.attempt, case.work.only_object
-    if owner is None or not owner.kind.ends_with_workload or ends.is_deleted(owner.object.metadata):
-        return False
+    known, attempt = case.known, case.attempt
     if not ends.is_deleted(known.metadata) or attempt.state is not AttemptState.ENDED or attempt.deleted_by_us:
+        return False
+    if case.work.gathered is not None:
+        return _names_any(case, case.work.gathered)
+    owner = case.work.only_object
+    if owner is None or not owner.kind.ends_with_workload or ends.is_deleted(owner.object.metadata):
         return False
     if not owner.managed or owner.workload != key_of(known.metadata):
         return False
     if case.rec.finished or owner.kind.outcome(owner.object) is not None:
         return False
     return owner.kind.equivalent(known, owner.object)
+
+
+def is_due_for(case: Case, owner: Owner) -> bool:
+    """Say whether one of several objects is to be deleted now, or let go where it is: with the Workload that names it.
+
+    What succeeded goes with the others, as in Kueue; who came since that Workload was made gets another one.
+    """
+    gathered = case.work.gathered
+    if gathered is None or not (owner.managed and is_due(case)):
+        return False
+    return gathered.is_named(case.known, owner.object.metadata.uid)
+
+
+def _names_any(case: Case, gathered: Gathered) -> bool:
+    """Say whether objects that a Workload names are to go before it.
+
+    The garbage collector deletes one of which no owner is left: whoever came since goes on.
+    """
+    known = case.known
+    if case.rec.finished or case.work.key != key_of(known.metadata) or gathered.conflict(known):
+        return False
+    return gathered.outcome(known) is None and gathered.names_any(known)

@@ -35,6 +35,7 @@ from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
+from gatelift.core.rules import shares
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -258,7 +259,10 @@ def charged(core: Core, known: Workload) -> Workload:
     """
     attempt = core.attempts.get(known.metadata.uid)
     kind = core.knowledge.readings[key_of(known.metadata)][0]
-    if kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
+    gathered = core.knowledge.work_of(known).gathered if kind is not None and kind.gathers else None
+    if gathered is not None:
+        known = reclaimed.with_pods(known, shares.over(core, known, attempt, gathered))
+    elif kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
         known = reclaimed.believed(known, attempt, counted=kind.reclaims and _asks_what_it_asked(core, known))
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
         return known

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from gatelift.core.records import reclaimed
 from gatelift.core.records.attempt_states import LIVE
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.rules import kept_record
+from gatelift.core.rules import kept_record, shares
 from gatelift.core.state.core import Core
+from gatelift_kinds.shared.gathered import Gathered
 
 FALL_SECONDS = 60.0
 """For how long fewer must be said to be over before that counts, the first time: longer than a pod is stopped by
@@ -30,6 +31,9 @@ def book(core: Core, attempt: Attempt, now: float) -> bool:
     Nothing changes where nothing is given back before the end: of a kind that says so, or without the feature gate.
     """
     known = core.knowledge.workloads.get(attempt.workload)
+    gathered = core.knowledge.work_of(known).gathered if known is not None else None
+    if known is not None and gathered is not None:
+        return _book_of_several(core, attempt, gathered)
     if known is None or attempt.state not in LIVE or not gives_back(core, attempt):
         return False
     over, before = reclaimed.said(known, attempt), attempt.given_back
@@ -43,6 +47,17 @@ def book(core: Core, attempt: Attempt, now: float) -> bool:
     if attempt.given_back == before:
         return False
     core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
+    return True
+
+
+def _book_of_several(core: Core, attempt: Attempt, gathered: Gathered) -> bool:
+    """Take what a work's own objects say into the books, fewer at once as well: nobody else's word is behind it."""
+    known = core.knowledge.workloads[attempt.workload]
+    over = shares.over(core, known, attempt, gathered)
+    if over == attempt.given_back:
+        return False
+    attempt.gives_back(over)
+    core.ledger.engine.workload_changed(kept_record.charged(core, known), core.now)
     return True
 
 

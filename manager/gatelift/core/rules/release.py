@@ -15,7 +15,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.state.release_values import ReleaseSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import ClusterQueue, Workload
-from gatelift_wire.values.keys import ANNOTATION_RELEASE
+from gatelift_wire.values.keys import ANNOTATION_RELEASE, ANNOTATION_RELEASE_PARTIAL
 from gatelift_wire.values.release import ReleaseRule
 
 
@@ -27,12 +27,15 @@ class Due(NamedTuple):
 
 
 def rule_for(settings: ReleaseSettings, kind: Kind[object], queue: ClusterQueue | None) -> ReleaseRule:
-    """Return the rule of a kind in a ClusterQueue. What a queue says that nobody knows is the later one."""
+    """Return the rule of a kind in a ClusterQueue. What a queue says that nobody knows is the later one.
+
+    What is said of pods holds for groups of them as well.
+    """
     said = queue.metadata.annotations.get(ANNOTATION_RELEASE) if queue is not None else None
     if said is not None:
         early = said == ReleaseRule.ON_TERMINATING.value
         return ReleaseRule.ON_TERMINATING if early else ReleaseRule.ON_TERMINAL
-    chosen = settings.by_kind.get(kind.name)
+    chosen = settings.by_kind.get(kind.name) or settings.by_kind.get(kind.resource.kind)
     if chosen is not None:
         return chosen
     if kind.pods_are_children or settings.fast_pods:
@@ -59,3 +62,10 @@ def rule_of(core: Core, known: Workload, attempt: Attempt) -> ReleaseRule:
         return ReleaseRule.ON_TERMINAL
     queue = core.knowledge.cluster_queues.get(admission.cluster_queue)
     return rule_for(core.settings.release, kind, queue) if queue is not None else ReleaseRule.ON_TERMINAL
+
+
+def is_partial(core: Core, known: Workload) -> bool:
+    """Say whether members of a group give their own quota back as each is over, in the ClusterQueue that it is of."""
+    admission = known.status.admission
+    queue = core.knowledge.cluster_queues.get(admission.cluster_queue) if admission is not None else None
+    return queue is not None and queue.metadata.annotations.get(ANNOTATION_RELEASE_PARTIAL) == "true"

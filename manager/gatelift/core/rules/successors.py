@@ -19,8 +19,9 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from gatelift.core import texts
-from gatelift.core.api.user_objects import UserObject, made_for
+from gatelift.core.api.user_objects import UserObject, made_for, members_of
 from gatelift.core.clusters.foreign_runs import ANY
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import successor_texts, targets
 from gatelift.core.state.core import Core
@@ -59,27 +60,53 @@ def follow(core: Core, known: Workload) -> None:
 def _holder(core: Core, known: Workload) -> Holder | None:
     for place in made_for(known):
         beside = core.knowledge.by_place.get(place, ())
-        live = _first_live(core, known, beside) if len(beside) > 1 else None
+        live = _first_live(core, known, place, beside) if len(beside) > 1 else None
         if live is not None:
             return Holder(place, live.cluster, live.key)
-        for cluster, placed in core.predecessors.at(place) if core.predecessors.by_place else ():
-            if _holds(core, known, cluster, placed):
-                return Holder(place, cluster, placed)
+        remembered = _remembered(core, known, place) if core.predecessors.by_place else None
+        if remembered is not None:
+            return remembered
         for cluster, taken in core.predecessors.foreign.items():
             named = place in taken and may_be_named(core, place.namespace, cluster)
             if named or (ANY in taken and _may_go(core, known, cluster)):
                 return Holder(place, cluster)
+    return _holder_of_member(core, known) if core.knowledge.contested or core.predecessors.by_place else None
+
+
+def _holder_of_member(core: Core, known: Workload) -> Holder | None:
+    """Return what holds the place of one of several objects, where any place is held at all: each is looked at."""
+    for place in members_of(known):
+        beside = core.knowledge.by_place.get(place, ()) if place in core.knowledge.contested else ()
+        lost = _first_live(core, known, place, beside) if beside else None
+        if lost is not None:
+            return Holder(place, lost.cluster, lost.key)
+        remembered = _remembered(core, known, place)
+        if remembered is not None:
+            return remembered
     return None
 
 
-def _first_live(core: Core, known: Workload, keys: Collection[ObjectKey]) -> Attempt | None:
-    """Return what is placed of other Workloads of a place, of the first by its name: there may be thousands of them."""
+def _remembered(core: Core, known: Workload, place: UserObject) -> Holder | None:
+    for cluster, placed in core.predecessors.at(place):
+        if _holds(core, known, cluster, placed):
+            return Holder(place, cluster, placed)
+    return None
+
+
+def _first_live(core: Core, known: Workload, place: UserObject, keys: Collection[ObjectKey]) -> Attempt | None:
+    """Return what is placed of other Workloads of a place, of the first by its name: there may be thousands of them.
+
+    By the place of one of several objects only what nobody hears of: who has gone of a work that runs is known there.
+    """
+    own = place in made_for(known)
     found: Attempt | None = None
     for key in keys:
         other = core.knowledge.workloads[key]
         attempt = core.attempts.get(other.metadata.uid)
         is_first = found is None or key < found.workload
-        if other is not known and attempt is not None and attempt.live and is_first:
+        if other is known or attempt is None or not attempt.live or not is_first:
+            continue
+        if attempt.state is AttemptState.LOST or (own and place in made_for(other)):
             found = attempt
     return found
 

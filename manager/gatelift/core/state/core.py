@@ -36,6 +36,7 @@ from gatelift.core.state.not_ready import NotReady
 from gatelift.core.state.open_offers import OpenOffers
 from gatelift.core.state.out_of_sight import OutOfSight
 from gatelift.core.state.placements import Placements
+from gatelift.core.state.pod_counts import PodCounts
 from gatelift.core.state.predecessors import Predecessors
 from gatelift.core.state.sessions import Sessions
 from gatelift.core.state.settings import CoreSettings
@@ -97,6 +98,7 @@ class Core:
     asked_owners: AskedOwners = field(default_factory=AskedOwners)
     now: float = 0.0
     shown_queues: ShownQueues = field(default_factory=ShownQueues)
+    pod_counts: PodCounts = field(default_factory=PodCounts)
     term: int = 0
     leads_until: float = 0.0
     record_revision: int = 0

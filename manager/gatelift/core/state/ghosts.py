@@ -12,7 +12,6 @@ from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core
 from gatelift.core.state.haunted import Ghost
-from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Usage
 from gatelift_kube.objects.kueue import Workload
 
@@ -22,12 +21,24 @@ FEW = 32
 
 def at(core: Core, cluster: str) -> Mapping[str, int]:
     """Return what may still be occupied of a cluster, by resource."""
+    return core.haunted.at(cluster) if _is_counted(core) else {}
+
+
+def of_queue(core: Core, name: str) -> tuple[Usage, float | None]:
+    """Return what may still be occupied of a ClusterQueue, and when that is counted anew if it may be old by now."""
+    if not _is_counted(core):
+        return {}, None
+    return core.haunted.of_queue(name), core.haunted.old_from(core.ledger.early_changes)
+
+
+def _is_counted(core: Core) -> bool:
+    """Count anew where that is due; False where nothing is a ghost."""
     ledger = core.ledger
     if not ledger.early:
-        return {}
+        return False
     if core.haunted.is_old(core.now, changes=ledger.early_changes, few=len(ledger.early) <= FEW):
         core.haunted.count(all_of(core), core.now, changes=ledger.early_changes)
-    return core.haunted.at(cluster)
+    return True
 
 
 def all_of(core: Core) -> Iterator[Ghost]:
@@ -46,12 +57,3 @@ def occupied(core: Core, attempt: Attempt, known: Workload) -> Usage:
         told = {one.name: one.remaining for one in attempt.counts.pod_sets}
         left = {name: min(count, told.get(name, 0)) for name, count in left.items()}
     return core.ledger.engine.usage_of(attempt.uid, left)
-
-
-def text(usage: Usage) -> str:
-    """Return an amount by resource and flavor as people read it, "" for nothing."""
-    return ", ".join(
-        f"{resource} {amounts.to_text(amount, resource)} of flavor {flavor}"
-        for (flavor, resource), amount in sorted(usage.items())
-        if amount
-    )

@@ -26,11 +26,12 @@ class Ghost:
 
 @dataclass(slots=True)
 class Haunted:
-    """By cluster and resource. `changes`: how often a ghost has come or gone."""
+    """By cluster and resource, and by ClusterQueue. `changes`: how often a ghost has come, changed or gone."""
 
     _counted_at: float = float("-inf")
     _counted_as: int = 0
     _found: dict[str, dict[str, int]] = field(default_factory=dict)
+    _of_queues: dict[str, dict[tuple[str, str], int]] = field(default_factory=dict)
 
     def is_old(self, now: float, *, changes: int, few: bool) -> bool:
         """Say whether it is to be counted anew; of `few` as often as one comes or goes."""
@@ -39,11 +40,21 @@ class Haunted:
     def count(self, found: Iterable[Ghost], now: float, *, changes: int) -> None:
         """Take what there is now."""
         self._counted_at, self._counted_as = now, changes
-        self._found = {}
+        self._found, self._of_queues = {}, {}
         for each in found:
             total = self._found.setdefault(each.cluster, {})
-            for (_, resource), amount in each.usage.items():
-                total[resource] = total.get(resource, 0) + amount
+            queue = self._of_queues.setdefault(each.queue, {})
+            for cell, amount in each.usage.items():
+                total[cell[1]] = total.get(cell[1], 0) + amount
+                queue[cell] = queue.get(cell, 0) + amount
+
+    def old_from(self, changes: int) -> float | None:
+        """Return from when on it is counted anew, None where nothing has changed since it was."""
+        return None if self._counted_as == changes else self._counted_at + COUNT_SECONDS
+
+    def of_queue(self, name: str) -> Usage:
+        """Return what may still be occupied of a ClusterQueue, by flavor and resource."""
+        return self._of_queues.get(name, {})
 
     def at(self, cluster: str) -> Mapping[str, int]:
         """Return what may still be occupied of a cluster."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gatelift.core import texts
 from gatelift.core.api import informing
-from gatelift.core.api.user_objects import UserObject, made_for
+from gatelift.core.api.user_objects import UserObject, made_for, members_of
 from gatelift.core.clusters import foreign_runs
 from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records import given
@@ -54,6 +54,8 @@ class Memory:
     """Its cluster names it with our own mark: it was placed there, whatever settings say now (decision 36)."""
     queue: str = ""
     """In which ClusterQueue it is charged to its Workload, as long as that is there; "" where it is not."""
+    members: tuple[UserObject, ...] = ()
+    """Places of the objects of a work of several, which are held besides; the next leader knows of `place` alone."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,8 @@ class Predecessors:
             return learnt
         of_cluster[memory.key] = memory
         self.ended.pop((cluster, memory.key), None)
-        self.by_place.setdefault(memory.place, {})[cluster, memory.key] = None
+        for place in (memory.place, *memory.members):
+            self.by_place.setdefault(place, {})[cluster, memory.key] = None
         self.by_uid.setdefault(memory.key.uid, {})[cluster, memory.key] = None
         return True
 
@@ -97,7 +100,8 @@ class Predecessors:
             return None
         if not self.by_cluster[cluster]:
             del self.by_cluster[cluster]
-        _unindex(self.by_place, memory.place, (cluster, key))
+        for place in dict.fromkeys((memory.place, *memory.members)):
+            _unindex(self.by_place, place, (cluster, key))
         _unindex(self.by_uid, memory.key.uid, (cluster, key))
         self.ended[cluster, key] = None
         if len(self.ended) > ENDED_MAX:
@@ -211,7 +215,12 @@ def ended_for(core: Core, attempt: Attempt) -> None:
     """Look at those that waited for an attempt that is over, or whose Workload goes."""
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
-        wake(core, made_for(known))
+        wake(core, places_of(core, known))
+
+
+def places_of(core: Core, known: Workload) -> tuple[UserObject, ...]:
+    """Return the places that a Workload's objects have: those of several where any is held by two."""
+    return (*made_for(known), *(members_of(known) if core.knowledge.contested else ()))
 
 
 # --- what is remembered -------------------------------------------------------------------------------------------
@@ -229,7 +238,7 @@ def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None,
             commit_sequence=attempt.commit_sequence,
         )
     for place in made_for(known)[:1]:
-        core.predecessors.put(cluster, Memory(place, key, session, facts))
+        core.predecessors.put(cluster, Memory(place, key, session, facts, members=members_of(known)))
     text = f"its Workload is gone while it may run on cluster {cluster}; it is remembered until that is over"
     core.note(text, attempt, warning=True, cluster=cluster, fields=(("uid", key.uid),))
     show(core, cluster)
@@ -304,7 +313,7 @@ def ended(core: Core, cluster: str, key: PlacementKey) -> None:
     if memory.place == ANY:
         core.mark_later(sorted(core.predecessors.take_waiting(cluster)))
     else:
-        wake(core, (memory.place,))
+        wake(core, (memory.place, *memory.members))
     show(core, cluster)
 
 

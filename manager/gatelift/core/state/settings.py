@@ -38,6 +38,8 @@ class CoreSettings:
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     manages_unnamed: bool = False
+    copied_labels: tuple[str, ...] = ()
+    """`integrations.labelKeysToCopy`: labels that go on to the Workload which is made."""
     managed_namespaces: LabelSelector = field(default_factory=LabelSelector)
     """`managedJobsNamespaceSelector`: what runs elsewhere without an admission is none of ours."""
     debug_invariants: bool = False

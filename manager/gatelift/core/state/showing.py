@@ -25,6 +25,9 @@ def queue(core: Core, key: Key) -> None:
 def changed(core: Core) -> None:
     """See to the status of all queues that the engine counts otherwise than at the last call."""
     names, locals_ = core.ledger.engine.take_changed()
+    for name in core.ledger.take_haunted():
+        if name in core.knowledge.cluster_queues:
+            queue(core, Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
     if names:
         leaving(core)
     for name in names:

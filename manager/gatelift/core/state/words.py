@@ -16,12 +16,12 @@ from gatelift_wire.values.messages import (
     Bid,
     CountsReport,
     Evicted,
-    FailedContainer,
     Finished,
     Message,
     Refused,
     Stopped,
 )
+from gatelift_wire.values.told import FailedContainer
 
 REASON_CHARS_MAX = 316
 """The wire's own bound of a word; Kubernetes lets a reason have 1,024."""

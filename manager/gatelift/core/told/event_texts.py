@@ -26,9 +26,17 @@ def dispatched(cluster: str) -> str:
 
 EXCESS_DELETED = "ExcessPodDeleted"
 EXCESS = "Excess pod deleted: the group has as many as it is to have without it"
+OWNERS_ADDED = "OwnerReferencesAdded"
 NOT_COMPOSED = "ErrWorkloadCompose"
 """Reasons of events as Kueue spells them; this one where no Workload can be made of what is there."""
 WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict"
+GROUP_SHAPE_MISMATCH = "GroupShapeMismatch"
+"""At a pod of a group that has none of its roles."""
+
+
+def owners_added(named: int) -> str:
+    """Return the message of the event OwnerReferencesAdded; `named`: how many objects the Workload names now."""
+    return f"Added owner references: the Workload names {named} pods now"
 
 
 def admitted_event(cluster_queue: str, waited: float) -> str:

@@ -11,7 +11,8 @@ from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import ending
-from gatelift_wire.values.messages import FailedContainer, Finished
+from gatelift_wire.values.messages import Finished
+from gatelift_wire.values.told import FailedContainer
 
 FAILED_ON_CLUSTER = "FailedOnCluster"
 """Reason of the Warning event at the user's object."""

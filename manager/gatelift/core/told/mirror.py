@@ -157,6 +157,14 @@ def over(status: bytes) -> bool:
         return False
 
 
+def succeeded(status: bytes) -> bool:
+    """Say whether a reported status shows a pod that has succeeded."""
+    try:
+        return bool(status) and _STATUS.decode(status).phase == "Succeeded"
+    except UNREADABLE:
+        return False
+
+
 def shows_run(shown: bytes) -> bool:
     """Say whether the user's object shows that it runs, or has run. What cannot be read counts as that."""
     try:

@@ -44,6 +44,8 @@ def finished(attempt: Attempt) -> bool:
 def waits_until(case: Case) -> float:
     """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
     core, attempt, now = case.core, case.attempt, case.now
+    if case.work.gathered is not None:
+        return 0.0  # none of several counts as over before it shows that
     owner = case.work.only_object if attempt.cluster not in {"", LOCAL_CLUSTER} else None
     if owner is None or owner.kind.outcome(owner.object) is not None:
         return 0.0

@@ -19,7 +19,7 @@ from gatelift.core.records.attempt_states import Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state.core import Core
-from gatelift.core.told import event_texts, failed_containers
+from gatelift.core.told import event_texts, failed_containers, pod_moments
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED
 from gatelift_kube.objects.conditions import TRUE, find
@@ -50,8 +50,15 @@ def written(core: Core, outstanding: Outstanding) -> None:
     if purpose in _OF_WORKLOADS:
         reason, text = _OF_WORKLOADS[purpose]
         _owner(core, known, reason, text(str(outstanding.ref.key)))
-    if attempt is None or purpose in _OF_WORKLOADS:
-        return
+    if purpose is Purpose.ADD_OWNERS:
+        added = event_texts.owners_added(len(known.metadata.owner_references))
+        _workload(core, known, event_texts.OWNERS_ADDED, added)
+    if attempt is not None and purpose not in _OF_WORKLOADS:
+        _of_attempt(core, known, attempt, purpose)
+
+
+def _of_attempt(core: Core, known: Workload, attempt: Attempt, purpose: Purpose) -> None:
+    """Tell of a write that takes an attempt on its way."""
     if purpose is Purpose.RESERVE or (purpose in WINNER and not attempt.reservation_told):
         _reserved(core, known, attempt)
     if purpose in WINNER:
@@ -77,6 +84,7 @@ def _too_many(core: Core, outstanding: Outstanding) -> None:
     owner = core.knowledge.owners.get(outstanding.ref)
     if owner is not None:
         core.event(owner.ref, owner.object.metadata.uid, event_texts.EXCESS_DELETED, event_texts.EXCESS)
+        pod_moments.rejected(core, owner, event_texts.EXCESS_DELETED)
 
 
 def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
@@ -208,6 +216,14 @@ def _released(core: Core, known: Workload, attempt: Attempt) -> None:
     _note(core, known, attempt, Happened.RELEASED, _Story("quota released", seconds, why))
 
 
+def freed(core: Core, known: Workload, attempt: Attempt, reason: str) -> None:
+    """Tell that the quota of what is being stopped is free before it has stopped, and by what."""
+    since = core.ledger.draining_since(attempt.uid)
+    seconds = {Span.DRAINED: max(0.0, core.now - since)} if since is not None else {}
+    story = _Story(f"quota released while its pods stop: {reason}", seconds, _Why(reason))
+    _note(core, known, attempt, Happened.FREED, story)
+
+
 def _finished(core: Core, known: Workload, attempt: Attempt) -> None:
     text = event_texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
     if not _owner(core, known, event_texts.FINISHED_WORKLOAD, text):
@@ -306,5 +322,6 @@ def lifted(core: Core, attempt: Attempt, now: float) -> None:
         return
     if attempt.cluster == LOCAL_CLUSTER:
         _owner(core, known, texts.STARTED, event_texts.started(queue_of(core, known, attempt)))
+    pod_moments.let_go_elsewhere(core, known, attempt)
     seconds = {Span.LIFT: max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
     _note(core, known, attempt, Happened.LIFTED, _Story("let go", seconds))

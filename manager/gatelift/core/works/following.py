@@ -19,6 +19,7 @@ from gatelift.core.records.work import NOBODYS
 from gatelift.core.rules import (
     kept_out,
     kept_record,
+    shares,
     unrecorded,
 )
 from gatelift.core.state.case import Case
@@ -55,6 +56,9 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
     if attempt is None or begins:
         attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch)
         core.begin_attempt(attempt)
+        if work.gathered is not None:  # who succeeded before is not charged again
+            attempt.gives_back(shares.over(core, known, attempt, work.gathered))
+            core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
         core.mark_owners_waiting_for(key)  # one that was looked at before there was an attempt left all undone
     case = Case(core, known, rec, attempt, kind, work, now)
     try:

@@ -11,16 +11,20 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import membership, placing
+from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import priorities
+from gatelift.core.rules import ended_with, ends, priorities, reclaim_books
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
+from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
-from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, owners
+from gatelift.core.told import mirror
+from gatelift.core.told.event_texts import GROUP_SHAPE_MISMATCH, NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
+from gatelift.core.works import choosing, ending_objects, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -28,6 +32,11 @@ from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+
+LISTS_SECONDS = 5.0
+"""How often it is looked whether the cluster of a placement has said what it has."""
+ALL_OVER, DELETED = "all over", "deleted"
+"""Names of ends: of objects that are all over and have no Workload, and of a Workload that somebody deleted."""
 
 
 def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
@@ -40,19 +49,83 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if api_requests.blocked(core, ref, owner.look, now):
         return
     workload = choosing.current_of(core, work)
-    uid = workload.metadata.uid if workload is not None else ""
-    attempt = core.attempts.get(uid)
+    attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    if workload is not None and not _is_settled(core, work, workload, attempt):
+        return
+    seen = ObjectCase(core, owner, work, workload, attempt, now)
+    case = seen.of_workload()
     if workload is not None and _is_over(workload, attempt):
         owners.release(core, owner)
+    elif case is not None and ended_with.is_due_for(case, owner):
+        _end(case, owner)
+    elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
+        owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(owner.object.metadata.uid):
+        if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
         owners.let_out_of_sight(core, owner, now)
-    elif attempt is None or attempt.state in NO_WINNER:
-        owners.hold_back(core, owner, uid, now)
+    else:
+        _tell_misfit(core, work, work.gathered, owner)
+        _hold_back_or_show(seen)
+
+
+def _hold_back_or_show(seen: ObjectCase) -> None:
+    attempt, workload = seen.attempt, seen.workload
+    if attempt is None or attempt.state in NO_WINNER:
+        owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
+    elif workload is not None and membership.is_elsewhere(seen.work, attempt):
+        _show(seen, workload)
+
+
+def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:
+    """Say whether it is known where the objects may run; else the pass over their Workload finds out first.
+
+    Who may run at a worker would count as one at its gate, of which nothing is left once it is deleted.
+    """
+    if attempt is None and workload.status.cluster_name and not is_true(workload.status.conditions, texts.FINISHED):
+        core.mark_workload(ref_of(workload).key)
+        return False
+    if attempt is not None:
+        membership.settle(work, attempt, workload)
+    return True
+
+
+def _show(seen: ObjectCase, workload: Workload) -> None:
+    """Show what its worker says of one object; once its end is shown it counts as that."""
+    core, owner, attempt, case = seen.core, seen.owner, seen.attempt, seen.of_workload()
+    if attempt is None or case is None:
+        return
+    report = attempt.reports.get(owner.object.metadata.name)
+    if report is not None and report.owner_uid == owner.object.metadata.uid:
+        mirror.show(case, owner)
+        if membership.shown(attempt, seen.work, owner):
+            core.agenda.mark(seen.work.look)
+            core.mark_workload(ref_of(workload).key)
+
+
+def _is_unknown_there(seen: ObjectCase) -> bool:
+    """Say whether the cluster of a placement has yet to be heard of what it has: an object that went is no proof to it.
+
+    It would have to hear of each node first. A new leader's own agent begins as it does, and lists after that.
+    """
+    core, attempt = seen.core, seen.attempt
+    if attempt is None or not attempt.live:
+        return False
+    if placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST:
+        return False
+    core.agenda.wake(seen.owner.look, seen.now + LISTS_SECONDS)
+    return True
+
+
+def _end(case: Case, owner: Owner) -> None:
+    """End an object with the Workload that names it; nothing of it runs, or that would not have ended."""
+    if owner.object.metadata.deletion_timestamp is None:
+        ending_objects.end_one(case, owner)
+    else:
+        owners.release(case.core, owner)
 
 
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
@@ -60,12 +133,22 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     work = core.knowledge.works.gathered_at(key)
     if work is None or work.gathered is None:
         return
+    unread = work.gathered.unread
+    if unread:
+        for called in work.gathered.read_anew(unread):
+            owner = _owner(core, work, called)
+            if owner is not None:
+                core.mark_owner_alone(owner)
+        core.agenda.mark(work.look)  # the rest, and what follows from all of them
+        return
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
     workload = choosing.current_of(core, work)
-    over = workload is not None and _is_over(workload, core.attempts.get(workload.metadata.uid))
-    if over or work.gathered.is_abandoned:
-        by = workload.metadata.uid if over and workload is not None else ABANDONED
+    attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    if attempt is not None and reclaim_books.book(core, attempt, now):
+        core.mark_attempt(attempt)
+    by = _over_by(core, work, work.gathered, workload, now)
+    if by:
         for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
@@ -73,6 +156,23 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
+
+
+def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | None, now: float) -> str:
+    """Return which end all objects have come to, "" for none: each end has a name of its own."""
+    if gathered.is_abandoned:
+        return ABANDONED
+    if workload is None:
+        return ALL_OVER if gathered.is_over else ""
+    uid = workload.metadata.uid
+    attempt = core.attempts.get(uid)
+    if _is_over(workload, attempt):
+        return uid
+    if attempt is None:
+        return ""
+    kind, rec = core.knowledge.readings[key_of(workload.metadata)]
+    case = Case(core, workload, rec, attempt, kind, work, now)
+    return f"{uid} {DELETED}" if ended_with.is_due(case) else ""
 
 
 def _is_over(workload: Workload, attempt: Attempt | None) -> bool:
@@ -113,11 +213,29 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if _drop(core, work, gathered.surplus(workload), now):
+        if not _ends(core, workload, attempt) and _drop(core, work, gathered.surplus(workload), now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
     _name_owners(core, work, gathered, workload, now)
+    if attempt.state is AttemptState.PENDING or _ends(core, workload, attempt):
+        return  # what is over is counted for what it gives back until all has stopped (`shares`)
+    for called in gathered.replaced(workload):  # by who is named by now
+        owner = _owner(core, work, called)
+        if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):
+            owners.release(core, owner)
+    if attempt.live and gathered.to_join(workload, record.granted(workload)):
+        core.mark_workload(ref_of(workload).key)
+
+
+def _ends(core: Core, workload: Workload, attempt: Attempt) -> bool:
+    """Say whether what has quota is being ended, or has ended: who comes now replaces what goes, and is not too many.
+
+    What still runs has its slot until it leaves.
+    """
+    if attempt.ending is not None or attempt.state in {AttemptState.ENDING, AttemptState.ENDED}:
+        return True
+    return ends.is_evicted(core.knowledge.readings[key_of(workload.metadata)][1])
 
 
 def _lacks(core: Core, work: Work, gathered: Gathered, now: float) -> bool:
@@ -155,7 +273,8 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
     except KindError as error:
         _tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return False
-    owners.update_workload(core, workload, document["spec"])
+    kept = ("podSets",) if gathered.asks_for(workload) else ()
+    owners.update_workload(core, workload, document["spec"], kept)
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, owner.object.metadata.uid, texts.UPDATED_WORKLOAD, text)
     return False
@@ -185,6 +304,14 @@ def _tell(core: Core, work: Work, owner: Owner, said: tuple[str, str], now: floa
         return
     core.event(owner.ref, owner.object.metadata.uid, *said, warning=True)
     work.has_said(about, now, every)
+
+
+def _tell_misfit(core: Core, work: Work, gathered: Gathered, owner: Owner) -> None:
+    """Tell at an object why it has no place among the others, once."""
+    uid = owner.object.metadata.uid
+    text = gathered.misfit(uid)
+    if work.says_anew_of(uid, text) and text:
+        core.event(owner.ref, uid, GROUP_SHAPE_MISMATCH, text, warning=True)
 
 
 def _speaker(core: Core, work: Work, gathered: Gathered) -> Owner | None:

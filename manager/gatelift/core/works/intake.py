@@ -6,9 +6,9 @@ No decision is taken here. Neighbours: `taking` calls.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.user_objects import made_for, names_of
+from gatelift.core.api.user_objects import names_of
 from gatelift.core.conclusions import raising, recovery, reports
-from gatelift.core.dispatching import endings, placing, waking
+from gatelift.core.dispatching import endings, placing, releasing, waking
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
@@ -16,6 +16,7 @@ from gatelift.core.records.work import Owner
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
 from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core
+from gatelift.core.told import pod_moments
 from gatelift.core.works import owners
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
@@ -250,7 +251,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.inflight.forget(ref_of(known))
     seeking.no_more(core, known)
     if was_placed:  # nobody waits for what never was: thousands may name one object
-        predecessors.wake(core, made_for(known))
+        predecessors.wake(core, predecessors.places_of(core, known))
     core.resting.forget(ref_of(known))
     core.knowledge.drop_workload(key)
     core.mark_work(work)
@@ -294,6 +295,7 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
     if kind is None:
         return
     owner = Owner(kind, obj, raw)
+    pod_moments.seen(core, known, owner)
     # Also what is none of ours now: a Workload may say that it was, or is yet to come.
     core.knowledge.put_owner(owner, again=again)
     seeking.found_out(core, ref)
@@ -340,6 +342,8 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     showing.leaving(core)
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         showing.everything(core)  # what others can borrow is what it lends
+    if before is not None:
+        releasing.rule_changed(core, before, obj)
     if before is None or _differs(before, obj):
         predecessors.reach_changed(core)
         asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)

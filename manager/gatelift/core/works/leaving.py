@@ -7,19 +7,22 @@ Workload is one too many.
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import endings, placing, releasing, verdicts
+from gatelift.core.dispatching import endings, membership, placing, releasing, verdicts
 from gatelift.core.records import release_writes
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
+from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import (
     ends,
     execution_time,
     kept_record,
     outgrown,
     readiness,
+    reclaim_books,
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, owners
+from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
 
@@ -67,6 +70,10 @@ def own_end(case: Case) -> bool:
         endings.close(case.core, attempt, case.now)
         attempt.ended_as(endings.finished_as(outcome))
         return True
+    if membership.is_elsewhere(case.work, attempt):
+        if attempt.ending is None:  # each has ended by its cluster's word: the rest of it is to say so as well
+            attempt.end_for(Ending(reason=OVER_AT_HOME, message=outcome.message, evict=False))
+        return False
     if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
         return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
     attempt.seen_to_end()  # it is acknowledged when it is told: what runs is not forgotten, but ended
@@ -93,6 +100,8 @@ def evict(case: Case) -> None:
         )
         return
     placing.stop(core, attempt, ending, now)
+    if case.work.gathered is not None:
+        reclaim_books.book(core, attempt, now)  # who is over from now on may give its share back
     releasing.look(case)
 
 

@@ -6,6 +6,7 @@ of a report is shown and when.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep, Priority, UserChange
+from gatelift_kinds.shared.workload_document import labelled
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true
@@ -195,6 +197,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     except KindError as error:
         core.event(owner.ref, obj.metadata.uid, NOT_COMPOSED, str(error), warning=True)
         return
+    body = labelled(body, obj.metadata.labels, core.settings.copied_labels)
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
 
@@ -275,7 +278,8 @@ def changing(core: Core, workload: Workload) -> bool:
     """
     work = core.knowledge.work_of(workload)
     if work.gathered is not None:
-        return work.gathered.lacks() is not None or not work.gathered.matches(workload)
+        gathered = work.gathered
+        return gathered.lacks() is not None or gathered.waits(workload) or not gathered.matches(workload)
     owner = work.only_object
     if owner is None:
         return False
@@ -310,10 +314,14 @@ def _keep_alike(case: Case, owner: Owner) -> None:
         _tell_out_of_queue(core, owner)
 
 
-def update_workload(core: Core, workload: Workload, asked: dict[str, Any]) -> None:
-    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays."""
+def update_workload(core: Core, workload: Workload, asked: dict[str, Any], kept: Iterable[str] = ()) -> None:
+    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays.
+
+    `kept`: fields that stay as they are, too.
+    """
     spec = {**_NOTHING_ASKED, **asked}
-    spec.pop("active", None)
+    for name in ("active", *kept):
+        spec.pop(name, None)
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     api_requests.patch_workload(
         core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False

@@ -24,9 +24,11 @@ def reclaim(case: Case) -> None:
     """
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     reclaim_books.book(core, attempt, now)
-    if known.status.admission is None or (attempt.counts is None and reclaim_books.gives_back(core, attempt)):
+    several = case.work.gathered is not None
+    silent = not several and (attempt.counts is None and reclaim_books.gives_back(core, attempt))
+    if known.status.admission is None or silent:
         return
-    due = reclaimed.due(known, attempt)
+    due = reclaimed.asked(known, attempt.given_back) if several else reclaimed.due(known, attempt)
     if due == reclaimed.written(known):
         core.words.leave(attempt.cluster, attempt.look)
     elif now < attempt.given_back_at + RECLAIM_SECONDS:

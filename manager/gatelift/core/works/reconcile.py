@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.conclusions import held, higher_terms, raising, reports
-from gatelift.core.dispatching import endings, placing, verdicts
+from gatelift.core.dispatching import endings, membership, placing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.rules import (
     deactivation,
@@ -18,6 +18,7 @@ from gatelift.core.rules import (
     kept_owner,
     kept_record,
     priorities,
+    replacements,
     retention,
     seeking,
 )
@@ -40,6 +41,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if higher_terms.hold(core, rec, now):  # R3
         return
     case = following.case_of(core, known, now)
+    membership.settle(case.work, case.attempt, known)
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)
@@ -87,7 +89,8 @@ def _onward(case: Case) -> None:
     if attempt.state is AttemptState.PENDING:
         if retention.after_deactivation(case):
             return
-        if not (verdicts.disregard(core, known, case.now) or endings.evict_waiting(case)):
+        evicted = verdicts.disregard(core, known, case.now) or endings.evict_waiting(case)
+        if not (evicted or replacements.say(case)):
             requeueing.pending(case)
     elif attempt.live and kept_record.is_refused(core, rec, case.now):
         leaving.without_record(case)
@@ -97,5 +100,5 @@ def _onward(case: Case) -> None:
         admitting.towards_admission(case)
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
-        if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
+        if attempt.state is AttemptState.RUNNING and not (core.inflight.busy(rec.ref) or replacements.say(case)):
             reclaiming.reclaim(case)

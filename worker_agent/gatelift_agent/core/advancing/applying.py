@@ -24,6 +24,7 @@ from gatelift_agent.core.placement.placements import (
 )
 from gatelift_agent.core.refusing import policy, sanitise, starting
 from gatelift_agent.core.refusing.podspecs import SpecError
+from gatelift_agent.core.seeing import doubts
 from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.placing import placing
 from gatelift_agent.core.state.world import World
@@ -51,13 +52,18 @@ def apply(world: World, placement: Placement, now: float) -> None:
         return
     if placement.state is PlacementState.COMMITTED:
         placement.move(Move.APPLY)
-    wanted = [tracked for tracked in placement.objects.values() if not tracked.delete_asked]
+    gathers = world.kind(placement).gathers
+    wanted = [
+        tracked
+        for tracked in placement.objects.values()
+        if not (tracked.delete_asked or (gathers and (tracked.joined or tracked.is_gone)))
+    ]
     for tracked in wanted:
         if tracked.object is None and not tracked.asked:
-            _make(world, placement, tracked, now)
+            make(world, placement, tracked, now)
         if placement.state is not PlacementState.APPLYING:
             return
-    complete = len(placement.objects) >= placement.objects_wanted
+    complete = len(placement.objects) >= placement.objects_wanted or (gathers and not placement.found)
     if complete and all(tracked.object is not None for tracked in wanted):
         placement.move(Move.APPLIED)
         world.say(Applied(key=placement.key))
@@ -80,7 +86,7 @@ def _waits_for_older(world: World, placement: Placement) -> bool:
     return bool(older)
 
 
-def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+def make(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     """Ask for the create of one object, or for what has to come before it."""
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
@@ -88,8 +94,8 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if world.local:
         _await_local(world, placement, tracked, now)
         return
-    if tracked.missing:
-        return
+    if tracked.missing or (tracked.doubt and doubts.may_run(world, placement, tracked.doubt, now)):
+        return  # news of nodes, or time, look again
     if tracked.doubt_until is not None:
         draining.find_out(world, placement, tracked, now)
         return
@@ -100,13 +106,13 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     spec = world.templates.get(tracked.template)
     if spec is None:
         text = f"{tracked.ref}: its template is not known after a restart; the next attempt brings it again"
-        giving_up.refuse(world, placement, Refusal.TEMPLATE_MISSING, text)
+        giving_up.refuse_object(world, placement, tracked, (Refusal.TEMPLATE_MISSING, text))
         return
     refused = policy.namespace_refusal(
         placement.namespace, world.namespaces.get(placement.namespace), world.settings.policy
     )
     if refused is not None:
-        giving_up.refuse(world, placement, *refused)
+        giving_up.refuse_object(world, placement, tracked, refused)
         return
     if not world.keeper.covers(placement.namespace):
         world.keeper.cover(placement.namespace)  # its write looks at the placements that wait for it
@@ -115,7 +121,7 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     try:
         refused = _policy_refusal(world, placement, tracked, spec)
         if refused is not None:  # a commit that was repeated may have brought another template than the one accepted
-            giving_up.refuse(world, placement, *refused)
+            giving_up.refuse_object(world, placement, tracked, refused)
             return
         clean = sanitise.sanitise(kind, spec, world.settings.policy)
         tracked.granted = allowances.granted(placement, tracked.pod_set, kind, clean)
@@ -123,7 +129,7 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
         body = kind.document(part, placing(world, placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
-        giving_up.refuse(world, placement, Refusal.INVALID, str(error))
+        giving_up.refuse_object(world, placement, tracked, (Refusal.INVALID, str(error)))
         return
     asking.create(world, placement, tracked, body, now)
 
@@ -146,6 +152,10 @@ def _metadata(world: World, placement: Placement, tracked: Tracked, granted: dic
     annotations[allowances.ANNOTATION_GRANTED] = allowances.note(granted)
     if tracked.user_uid:
         annotations[ownership.ANNOTATION_USER_UID] = tracked.user_uid
+    if world.kind(placement).gathers:
+        annotations[ownership.ANNOTATION_KIND] = placement.kind
+    if tracked.joined:
+        annotations[ownership.ANNOTATION_JOINED] = "true"
     if placement.objects_wanted > 1:
         annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
     return msgspec.json.encode({"labels": marks.labels or {}, "annotations": annotations})
@@ -165,7 +175,7 @@ def _await_local(world: World, placement: Placement, tracked: Tracked, now: floa
         draining.find_out(world, placement, tracked, now)
         return
     text = f"{tracked.ref}: is not the object that was admitted; it was deleted or made anew since"
-    giving_up.refuse(world, placement, Refusal.NAME_CONFLICT, text)
+    giving_up.refuse_object(world, placement, tracked, (Refusal.NAME_CONFLICT, text))
 
 
 def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
@@ -187,7 +197,7 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
                 closing.remove_stray(world, placement, tracked, held, now)
         return True
     text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
-    giving_up.refuse(world, placement, Refusal.NAME_CONFLICT, text)
+    giving_up.refuse_object(world, placement, tracked, (Refusal.NAME_CONFLICT, text))
     return True
 
 

@@ -6,6 +6,8 @@ for it.
 
 from __future__ import annotations
 
+import msgspec
+
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import (
     ENDING,
@@ -13,8 +15,10 @@ from gatelift_agent.core.placement.placements import (
     Move,
     Placement,
     PlacementEnding,
+    Tracked,
 )
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.texts import cut
 from gatelift_wire.values.refusals import Refusal
 
 RETRY_FIRST_SECONDS = 0.25
@@ -42,3 +46,19 @@ def pause(attempts: int) -> float:
 def refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
     """End a placement that cannot be carried out; the manager is told once nothing of it exists."""
     end(world, placement, PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal))
+
+
+def refuse_object(world: World, placement: Placement, tracked: Tracked, why: tuple[Refusal, str]) -> None:
+    """Give up an object that cannot be placed: with its placement, or by itself where that was live before it came."""
+    if not tracked.joined:
+        refuse(world, placement, *why)
+        return
+    tracked.raw = refused_status(*why)
+    tracked.delete_asked = True
+    world.note("warning", f"does not join: {why[1]}", placement, object=str(tracked.ref))
+    world.look(placement.key)
+
+
+def refused_status(refusal: Refusal, text: str) -> bytes:
+    """Return an object, as JSON, that says why it cannot be placed, where there is none that could."""
+    return msgspec.json.encode({"status": {"phase": "Failed", "reason": refusal.value, "message": cut(text)}})

@@ -7,7 +7,7 @@ Between creating and this stands the remote admission, which may take its time. 
 from __future__ import annotations
 
 from gatelift_agent.core.admission.backend import RoomAnswer
-from gatelift_agent.core.advancing import giving_up
+from gatelift_agent.core.advancing import giving_up, room
 from gatelift_agent.core.changes import allowances, edits, relabelling
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
@@ -33,7 +33,8 @@ def lift(world: World, placement: Placement, now: float) -> None:
     waiting = [
         tracked
         for tracked in placement.objects.values()
-        if not tracked.delete_asked and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
+        if not (tracked.delete_asked or (kind.gathers and (tracked.joined or tracked.is_gone)))
+        and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
     ]
     if not waiting:
         placement.move(Move.LIFTED)
@@ -45,15 +46,50 @@ def lift(world: World, placement: Placement, now: float) -> None:
     admitted = bool(ready) and _is_admitted(world, placement, now)
     if placement.state not in HELD_BACK:
         return
+    if not kind.gathers:
+        for tracked in ready:
+            _go_on(world, placement, tracked, now, admitted=admitted)
+    else:
+        _within_room(world, placement, ready, now, admitted=admitted)
+
+
+def lift_joined(world: World, placement: Placement, joined: list[Tracked], now: float) -> None:
+    """Let go what joined a placement that runs, as far as there are slots; the backend has granted all of these."""
+    kind = world.kind(placement)
+    ready = [
+        tracked
+        for tracked in joined
+        if not (tracked.delete_asked or tracked.asked or tracked.object is None)
+        and not world.runs_as_placed(kind, tracked.object)
+    ]
+    if ready and not starting.why_not(world, placement, now):
+        _within_room(world, placement, ready, now, admitted=True)
+
+
+def _within_room(world: World, placement: Placement, ready: list[Tracked], now: float, *, admitted: bool) -> None:
+    """Go on with objects one by one while there are slots: one whose lift was asked for has its own."""
+    joined = placement.state is PlacementState.RUNNING
+    free = (room.for_joining if joined else room.free)(world, placement, now)
     for tracked in ready:
-        if tracked.retry_at > now:
-            world.wakes.ask(placement.key, tracked.retry_at)
-        elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
-            if world.leadership.acts(now) and world.has_room(placement):
-                wanted = WantedPatch(purpose=WritePurpose.HOLD, body=step.body, kind=step.kind)
-                asking.patch(world, placement, tracked, wanted, now)
-        elif admitted and world.has_room(placement):
-            _let_go(world, placement, tracked, now)
+        if placement.state not in HELD_BACK and placement.state is not PlacementState.RUNNING:
+            return
+        has_slot = tracked.lift_asked
+        if has_slot or free.get(tracked.pod_set, 0) > 0:
+            _go_on(world, placement, tracked, now, admitted=admitted)
+            free[tracked.pod_set] = free.get(tracked.pod_set, 0) - (tracked.lift_asked and not has_slot)
+
+
+def _go_on(world: World, placement: Placement, tracked: Tracked, now: float, *, admitted: bool) -> None:
+    """Ask for the next write to an object that is to be let go."""
+    kind = world.kind(placement)
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+    elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
+        if world.leadership.acts(now) and world.has_room(placement):
+            wanted = WantedPatch(purpose=WritePurpose.HOLD, body=step.body, kind=step.kind)
+            asking.patch(world, placement, tracked, wanted, now)
+    elif admitted and world.has_room(placement):
+        _let_go(world, placement, tracked, now)
 
 
 def _is_admitted(world: World, placement: Placement, now: float) -> bool:
@@ -106,7 +142,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
             else edits.with_mark(kind.lift_patch(tracked.object), tracked)
         )
     except MergeConflictError as error:
-        giving_up.refuse(world, placement, Refusal.INVALID, str(error))
+        giving_up.refuse_object(world, placement, tracked, (Refusal.INVALID, str(error)))
         return
     tracked.lift_asked = True
     asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.LIFT, body=body), now)
@@ -119,5 +155,5 @@ def _within_grant(world: World, placement: Placement, tracked: Tracked, now: flo
         return False  # its answer looks again
     refused = allowances.refusal(world.kind(placement), tracked, asked)
     if refused is not None:
-        giving_up.refuse(world, placement, *refused)
+        giving_up.refuse_object(world, placement, tracked, refused)
     return refused is None

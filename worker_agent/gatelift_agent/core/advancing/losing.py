@@ -24,7 +24,7 @@ def lost(world: World, placement: Placement, now: float) -> PlacementEnding | No
     kind = world.kind(placement)
     if condemned.is_sure(world, placement) and not _has_ended(world, placement):
         return leftovers.ending(placement)
-    for tracked in placement.objects.values():
+    for tracked in placement.objects.values() if not kind.gathers else ():  # else who is gone is told, and replaced
         if tracked.delete_asked:
             continue
         if tracked.vanished:
@@ -63,8 +63,8 @@ def _edited(world: World, placement: Placement, now: float) -> PlacementEnding |
 def own_end(world: World, placement: Placement) -> ObjectEnd | None:
     """Return the end that the work came to by itself: all objects are over; the first failure is the whole's."""
     kind = world.kind(placement)
-    if world.local and kind.gathers:
-        return None  # who is over is replaced, or was the last: the manager sees the user's own objects, and says stop
+    if kind.gathers:
+        return None  # who is over is replaced, or was the last: the manager sees all of the user's own, and says stop
     last: ObjectEnd | None = None
     for tracked in placement.objects.values():
         if tracked.delete_asked:

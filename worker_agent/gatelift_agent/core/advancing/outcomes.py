@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gatelift_agent.core.advancing import giving_up
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
-from gatelift_agent.core.placement.placements import ENDING, EndingKind, Placement, PlacementEnding, Tracked
+from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.reporting import missing_pods
 from gatelift_agent.core.seeing import hidden, observing, taking
 from gatelift_agent.core.state import asking
@@ -118,7 +118,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         case WritePurpose.CREATE:
             _create_failed(world, placement, tracked, FailedWrite(asked, event), now)
         case WritePurpose.SAMPLE:
-            _refused(world, placement, event)
+            _refused(world, placement, tracked, event)
         case WritePurpose.PROBE:
             _probe_failed(world, placement, tracked, event, now)
         case WritePurpose.PUT_BACK:
@@ -206,14 +206,14 @@ def _create_failed(world: World, placement: Placement, tracked: Tracked, failed:
         return
     if tracked.object is None and not tracked.missing:
         tracked.unproven = False  # it did not land, and there was none before
-    _refused(world, placement, event)
+    _refused(world, placement, tracked, event)
 
 
-def _refused(world: World, placement: Placement, event: WriteFailed) -> None:
+def _refused(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
     """End what the API server does not let be made, or a pod of it."""
     if event.error in _REFUSALS and placement.state not in ENDING:
         text = event.message + _HINTS.get(event.error, "")
-        giving_up.refuse(world, placement, _REFUSALS[event.error], text)
+        giving_up.refuse_object(world, placement, tracked, (_REFUSALS[event.error], text))
 
 
 def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed, now: float) -> None:
@@ -233,9 +233,7 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
 
 def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
-        refusal = _REFUSALS[event.error]
-        ending = PlacementEnding(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
-        giving_up.end(world, placement, ending)
+        giving_up.refuse_object(world, placement, tracked, (_REFUSALS[event.error], event.message))
     elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION} and tracked.attempts == 1:
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
 

@@ -8,9 +8,9 @@ each (R1, R8); between them stands the remote admission, which may take its time
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import applying, giving_up, holds, lifting, losing
+from gatelift_agent.core.advancing import applying, giving_up, holds, joining, lifting, losing
 from gatelift_agent.core.changes import edits, relabelling
-from gatelift_agent.core.leaving import closing, draining
+from gatelift_agent.core.leaving import closing, draining, parting
 from gatelift_agent.core.placement.placements import (
     ENDED,
     ENDING,
@@ -45,11 +45,13 @@ def drive(world: World, placement: Placement, now: float) -> None:
 
 
 def _advance(world: World, placement: Placement, now: float) -> None:
-    for tracked in placement.objects.values():
+    gathers = world.kind(placement).gathers
+    for tracked in tuple(placement.objects.values()):
         if tracked.missing or tracked.unproven:
             draining.find_out(world, placement, tracked, now)
         elif tracked.delete_asked:
-            draining.delete(world, placement, tracked, now)
+            ends = parting.leave if gathers else draining.delete
+            ends(world, placement, tracked, now)
         else:
             relabelling.put_labels_back(world, placement, tracked, now)
             relabelling.put_note_back(world, placement, tracked, now)
@@ -68,6 +70,9 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         applying.apply(world, placement, now)
     if placement.state in HELD_BACK:
         lifting.lift(world, placement, now)
+    if gathers and (placement.state in HELD_BACK or placement.state is PlacementState.RUNNING):
+        joining.advance(world, placement, now)
+        parting.give_way(world, placement, now)
     if placement.state in HELD_BACK or placement.state is PlacementState.RUNNING:
         outcome = losing.own_end(world, placement)
         if outcome is None:

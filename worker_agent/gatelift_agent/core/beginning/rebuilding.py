@@ -260,6 +260,7 @@ def _tracked(kind: Kind[Any], held: Held) -> Tracked:
         pod_set=ownership.pod_set(held.object.metadata),
         uid=held.object.metadata.uid,
         user_uid=ownership.user_uid(held.object.metadata),
+        joined=ownership.has_joined(held.object.metadata),
         object=held.object,
         raw=held.raw,
         lift_asked=kind.lifted(held.object),
@@ -268,7 +269,7 @@ def _tracked(kind: Kind[Any], held: Held) -> Tracked:
 
 def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float) -> None:
     first = objects[0]
-    kind = world.kinds.of(first.ref.resource, first.object)
+    kind = ownership.kind_of(world.kinds, first.ref.resource, first.object)
     if kind is None or not kind.travels:
         return
     same = [held for held in objects if held.ref.resource == first.ref.resource]
@@ -280,6 +281,8 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
         name=meta.name,
         state=PlacementState.APPLYING,
         committed_at=now,
+        found=kind.gathers,
+        unsure=kind.gathers and not world.local,
     )
     placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
     for held in same:

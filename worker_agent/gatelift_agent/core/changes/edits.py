@@ -181,7 +181,7 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     if placement.state in STARTING and _let_go(world, placement, tracked) and had_to_wait:
         text = f"{tracked.ref} was let go in the worker cluster by somebody else while it had to wait"
         return PlacementEnding(kind=EndingKind.EVICTED, reason=STARTED, message=text)
-    if _suspended(world, placement, obj):
+    if _suspended(world, placement, tracked, obj):
         text = f"{tracked.ref} was suspended in the worker cluster by somebody else"
         return PlacementEnding(kind=EndingKind.EVICTED, reason=SUSPENDED, message=text)
     if edited(world, placement, tracked) and _put_back_body(world, placement, tracked) is None:
@@ -238,16 +238,22 @@ def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: Kube
     return bool(made.charged) and same and mark.generation == obj.metadata.generation > 0
 
 
-def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
+def let_go_by_others(world: World, placement: Placement, tracked: Tracked) -> bool:
     """Say whether it is let go, and not by us: the permission to start (R1) was not asked."""
+    return not world.local and _let_go(world, placement, tracked)
+
+
+def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say the same wherever it is."""
     obj = tracked.object
     ours = tracked.lift_asked or (obj is not None and ANNOTATION_MADE in obj.metadata.annotations)
     return world.kind(placement).lifted(obj) and not ours
 
 
-def _suspended(world: World, placement: Placement, obj: KubeObject) -> bool:
+def _suspended(world: World, placement: Placement, tracked: Tracked, obj: KubeObject) -> bool:
     """Say whether what was let go is held back again, and not by our own stop."""
-    was_let_go = placement.state is PlacementState.RUNNING or ANNOTATION_MADE in obj.metadata.annotations
+    runs = placement.state is PlacementState.RUNNING and not tracked.joined  # who joins waits for a slot
+    was_let_go = runs or ANNOTATION_MADE in obj.metadata.annotations
     lifted = world.kind(placement).lifted(obj)
     return was_let_go and not lifted and not stop_marked(obj.metadata, placement.key)
 

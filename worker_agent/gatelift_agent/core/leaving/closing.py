@@ -175,6 +175,11 @@ def _look_behind(world: World, placement: Placement) -> None:
             observing.stray(world, held)
 
 
+def is_removed(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Ask for the next write that removes an object which has stopped; True when nothing of ours is left to do."""
+    return _remove(world, placement, tracked, now)
+
+
 def _remove(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
     """Remove one object; True when nothing of ours is left to do."""
     if tracked.missing or tracked.unproven:  # perhaps only its label was taken off: it and our finalizer would stay

@@ -91,6 +91,11 @@ def delete(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         _carry_out(world, placement, tracked, DeleteStep(), now)
 
 
+def has_stopped(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Ask for the next write that ends an object of a placement that goes on; True once nothing of it can run."""
+    return _stop(world, placement, tracked, now)
+
+
 def _is_over_at_home(world: World, placement: Placement, tracked: Tracked) -> bool:
     """Say whether the manager has seen that what was let go here is over: the watch shows it soon, nobody ends it."""
     said = placement.ending is not None and placement.ending.reason == OVER_AT_HOME
@@ -220,7 +225,7 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
         find_out(world, placement, tracked, now)
         return False
     if tracked.object is None:
-        return not doubts.may_run(world, placement, tracked.uid, now)
+        return not doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
     if world.local and kind.lifted(obj) and not ownership.may_be_for(kind, obj, placement.key):
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails

@@ -9,9 +9,9 @@ from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import FailedContainer
 from gatelift_wire.values.refusals import Refusal
 from gatelift_wire.values.rules import measure
+from gatelift_wire.values.told import FailedContainer
 from gatelift_wire.values.violations import WireViolation
 
 STATUS_BYTES_MAX = 16 * 1024

@@ -10,7 +10,7 @@ from gatelift_agent.core.placement.placements import EndingKind, Placement
 from gatelift_kinds.shared import failed_container
 from gatelift_kinds.shared.failed_container import PodFailure
 from gatelift_kube.objects.core import Pod
-from gatelift_wire.values.messages import FailedContainer
+from gatelift_wire.values.told import FailedContainer
 
 JOBS_MAX = 4096
 """Jobs of which a failed container is remembered, with 2 KiB of its words each: 8 MiB. The oldest goes first, and is

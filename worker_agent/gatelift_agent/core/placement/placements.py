@@ -23,8 +23,9 @@ from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
+from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.told import FailedContainer
 
 
 class PlacementState(enum.Enum):
@@ -199,6 +200,8 @@ class Tracked:
     user_uid: str = ""
     """UID of the user's object that it stands for, "" where nobody said."""
     uid: str = ""
+    joined: bool = False
+    """It came to a placement that was live (`members`)."""
     object: KubeObject | None = None
     raw: bytes = b""
     last_object: KubeObject | None = None
@@ -222,6 +225,10 @@ class Tracked:
     unproven_since: float = 0.0
     vanished: bool = False
     """It was there and is not any more, and we did not remove it."""
+    doubt: str = ""
+    """Not found at a start, where others were let go: what stands for it in `doubts`, since its UID is not known."""
+    succeeded: bool = False
+    """It is gone and had succeeded: it keeps its slot."""
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
     granted: dict[str, int] | None = None
@@ -258,6 +265,13 @@ class Tracked:
     user_gates: tuple[str, ...] | None = None
     reported: Hashable = None
     """What the last report said of it: a `Seen`."""
+    told_of: KubeObject | None = None
+    """The version of which just that is seen: it need not be looked into again."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Say whether it was there and is not any more, whoever removed it: it is never made again."""
+        return self.object is None and (self.vanished or self.removed)
 
     @property
     def name(self) -> str:
@@ -306,6 +320,15 @@ class Placement:
     pod_sets: tuple[PodSetRequest, ...] = ()
     objects: dict[str, Tracked] = field(default_factory=dict)
     objects_wanted: int = 0
+    change_number: int = 0
+    """Of the last `Change` that was taken in sessions that followed each other by resume."""
+    heirs: dict[str, Tracked] = field(default_factory=dict)
+    """Objects that wait until one of another user's object has stopped, whose name they are to have."""
+    left: dict[str, None] = field(default_factory=dict)
+    """UIDs of user's objects of which nothing is left here: none is made again."""
+    found: bool = False
+    """Made of what a start found, and not named by a commit since; `unsure`: and what had vanished before may run."""
+    unsure: bool = False
     confirmed_session: int = 0
     word_asked: int = 0
     """The session in which its confirmation was asked for last; again at `word_again_at`."""
@@ -362,8 +385,10 @@ class Placement:
     pods_read_at: float = 0.0
     wait_told: str = ""
     """What the manager was told of a stop that waits while the namespace goes."""
-    namespace_asked: bool = False
-    """A read of its namespace is under way."""
+    namespace_asked: bool = False  # a read of it is under way
+    look_from: float = 0.0
+    """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
+    looked_as: PlacementState | None = None
     child_retry_at: dict[str, float] = field(default_factory=dict)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 

@@ -73,3 +73,12 @@ def containers(path: str, spec: Json) -> list[tuple[str, Json]]:
     for name in CONTAINER_LISTS:
         found += [(f"{path}.{name}[{each.get('name', '')}]", each) for each in objects(spec, name)]
     return found
+
+
+def grace_seconds(content: bytes) -> float | None:
+    """Return how long a pod of this spec says that it has for its end; None where it does not say."""
+    try:
+        said = parse(content).get("terminationGracePeriodSeconds")
+    except SpecError:
+        return None
+    return float(said) if isinstance(said, int) and not isinstance(said, bool) else None

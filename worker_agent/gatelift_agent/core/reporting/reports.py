@@ -22,8 +22,8 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.reporting import troubles
-from gatelift_agent.core.seeing import orphans
-from gatelift_agent.core.state.world import World
+from gatelift_agent.core.seeing import doubts, orphans
+from gatelift_agent.core.state.world import AT_ONCE, World
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kinds.shared.values import Seen
@@ -39,33 +39,29 @@ from gatelift_wire.values.messages import (
     Message,
     ObjectReport,
     PodSetCounts,
-    PodTrouble,
     Refused,
     Stopped,
 )
+from gatelift_wire.values.told import PodTrouble
 
+REPORTS_AT_ONCE = 64
+"""Objects of one placement that are told of in one call; the others follow at once after it."""
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
 
 
+GONE = Seen(("gone",), ())
+"""What is seen of an object that is not there any more, and of which nothing may run."""
+
+
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
-    kind = world.kind(placement)
     total, reclaimable = counted(world, placement)
     troubles.note(world, placement, total.values(), now)
     counts = _counts(world, placement, total, reclaimable)
     if placement.state is PlacementState.RUNNING:
         world.reclaim_room(placement, _over(placement, counts))
-    changed: list[tuple[Tracked, Seen]] = []
-    urgent = False
-    for tracked in placement.objects.values():
-        if tracked.object is None or not kind.lifted(tracked.object):
-            continue
-        sight = seen_of(kind, tracked.object, tracked.raw)
-        if sight != tracked.reported:
-            changed.append((tracked, sight))
-            known = tracked.reported
-            urgent = urgent or (known.marks != sight.marks if isinstance(known, Seen) else _is_news(sight))
+    changed, urgent = _changed(world, placement, now)
     told = placement.counts_reported
     waits = placement.state in STARTING and _troubles(counts) == _troubles(told)
     if not changed and (counts == told or waits):
@@ -77,12 +73,45 @@ def observe(world: World, placement: Placement, now: float) -> None:
         world.wakes.ask(placement.key, placement.report_at)
         return
     placement.report_at = None
-    for tracked, sight in changed:
-        tracked.reported = sight
+    for tracked, sight in changed[:REPORTS_AT_ONCE]:
+        tracked.reported, tracked.told_of = sight, tracked.object
         world.say(object_report(placement, tracked))
+    if len(changed) > REPORTS_AT_ONCE:
+        placement.report_at = now
+        world.wakes.ask(placement.key, AT_ONCE)
     if counts is not None and counts != told:
         placement.counts_reported = counts
         world.say(counts)
+
+
+def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple[Tracked, Seen]], bool]:
+    """Return what is seen otherwise than was told, one more than are told at once; and whether it is urgent."""
+    kind = world.kind(placement)
+    changed: list[tuple[Tracked, Seen]] = []
+    urgent = False
+    for tracked in placement.objects.values():
+        if tracked.told_of is not None and tracked.told_of is tracked.object:
+            continue
+        if len(changed) > REPORTS_AT_ONCE:
+            urgent = True  # so many are told of in parts, and the others are looked into with theirs
+            break
+        if kind.gathers and tracked.is_gone and not world.local and not _may_run(world, placement, tracked, now):
+            sight = GONE
+        elif tracked.object is None or not kind.lifted(tracked.object):
+            continue
+        else:
+            sight = seen_of(kind, tracked.object, tracked.raw)
+        if sight != tracked.reported:
+            changed.append((tracked, sight))
+            known = tracked.reported
+            urgent = urgent or (known.marks != sight.marks if isinstance(known, Seen) else _is_news(sight))
+        else:
+            tracked.told_of = tracked.object
+    return changed, urgent
+
+
+def _may_run(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    return doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
 
 
 def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
@@ -97,7 +126,7 @@ def tell_trouble(world: World, placement: Placement, reason: str, name: str, tex
 def everything(world: World, placement: Placement) -> None:
     """Tell all of a placement anew, for a session that knows nothing of the one before."""
     for tracked in placement.objects.values():
-        tracked.reported = None
+        tracked.reported = tracked.told_of = None
     placement.counts_reported = None
     placement.report_at = None
     placement.wait_told = ""

@@ -44,7 +44,7 @@ def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now
 
 def _at_gates(tracked: Tracked) -> Trouble | None:
     """Return that a pod has other gates than ours, which goes last."""
-    if not isinstance(tracked.object, Pod):
+    if not isinstance(tracked.object, Pod) or not tracked.object.spec.scheduling_gates:
         return None
     gates = (each.name for each in tracked.object.spec.scheduling_gates)
-    return pod_trouble.gated(tracked.name, (name for name in gates if name != markers.ADMISSION_GATE))
+    return pod_trouble.gated(tracked.name, (name for name in gates if name not in markers.GATES_OF_ADMISSION))

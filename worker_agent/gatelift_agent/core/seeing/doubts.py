@@ -143,7 +143,7 @@ def look_again(world: World, now: float) -> None:
     """Take that a node was heard of, or is gone: look at what waits for that."""
     settle(world, now)
     for placement in world.placements.values():
-        vanished = placement.lost_children or any(tracked.vanished for tracked in placement.objects.values())
+        vanished = placement.lost_children or any(each.vanished or each.doubt for each in placement.objects.values())
         unseen = placement.before and (placement.unseen_ends or placement.state in ENDING)
         if vanished or unseen:
             world.look(placement.key)
@@ -156,6 +156,9 @@ def settle(world: World, now: float) -> None:
     world.untaken.doubted = {uid for uid in world.untaken.doubted if world.nodes.may_run(uid, now)}
     if not world.untaken.doubted and not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
         world.unheard, world.capacity_changed = False, True
+        for placement in world.placements.values():
+            if placement.unsure:
+                world.look(placement.key)
 
 
 def look_into(world: World, namespaces: tuple[str, ...]) -> None:

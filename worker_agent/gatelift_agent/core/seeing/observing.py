@@ -217,6 +217,7 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
         if isinstance(obj, Pod) and (tracked.lift_asked or kind is None or kind.lifted(obj)):
             _doubt(world, obj, now)  # first: without its doubt it would count as stopped
         tracked.vanished = True
+    tracked.succeeded = tracked.succeeded or (isinstance(obj, Pod) and obj.status.phase == pods.SUCCEEDED)
     tracked.object, tracked.missing, tracked.unproven = None, False, False
 
 

@@ -12,14 +12,14 @@ from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign
-from gatelift_agent.core.session import commits, inventory, orders, stops
+from gatelift_agent.core.session import commits, inventory, members, orders, stops
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import commands, events
 from gatelift_wire.sessions import session
 from gatelift_wire.sessions.leases import Sealed
 from gatelift_wire.sessions.session_agent import AgentSession
-from gatelift_wire.values.messages import Commit, Confirm, Forget, Message, Stop
+from gatelift_wire.values.messages import Change, Commit, Confirm, Forget, Message, Stop
 from gatelift_wire.values.refusals import CloseReason
 from gatelift_wire.values.violations import WireViolation
 
@@ -198,7 +198,7 @@ class ManagerLink:
         """Take a message; an exception belongs to it, and ends the session unless it can be answered."""
         try:
             orders.obey(self._world, message, now)
-            if self._world.contained.resting and isinstance(message, Stop | Commit | Confirm | Forget):
+            if self._world.contained.resting and isinstance(message, Stop | Commit | Change | Confirm | Forget):
                 for key in message.keys if isinstance(message, Confirm) else (message.key,):
                     self._world.contained.changed(key, now)
         except Exception as error:
@@ -215,6 +215,8 @@ class ManagerLink:
             )
 
     def _welcomed(self, output: session.Welcomed, now: float) -> None:
+        if not output.resumed:
+            members.number_anew(self._world)
         standing = self._world.standing
         standing.session, standing.keeps_quota = output.session, output.keeps_quota
         if standing.origin != output.origin:

@@ -15,6 +15,7 @@ from gatelift_agent.core.watched import ownership
 from gatelift_agent.core.watched.objects import Held
 from gatelift_agent.core.watched.ownership import Ownership
 from gatelift_kinds.kind import Kind
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.messages import Commit, ObjectTemplate
 
@@ -59,6 +60,17 @@ def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
         rebuilding.set_state(world, placement)
         orphans.gather(world)
     return bool(kept)
+
+
+def named(world: World, placement: Placement, commit: Commit, one: ObjectTemplate) -> Tracked | None:
+    """Return the object that a commit means, None if there is none."""
+    kind = world.kinds.named(commit.kind)
+    return _named(world, placement, commit, kind, one) if kind is not None else None
+
+
+def meta_of(tracked: Tracked) -> ObjectMeta:
+    """Return the metadata of an object as it was seen last."""
+    return tracked.object.metadata if tracked.object is not None else ObjectMeta()
 
 
 def _named(

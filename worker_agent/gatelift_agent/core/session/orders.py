@@ -7,23 +7,23 @@ first, `commits` takes what was won, `stops` ends it, `link` brings the messages
 
 from __future__ import annotations
 
-from gatelift_agent.core.session import commits, offers, stops
+from gatelift_agent.core.session import commits, members, offers, stops
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.commands import InstallCertificate
 from gatelift_wire.values.messages import (
     CertificateRenewed,
+    Change,
     Commit,
     Confirm,
     Cordon,
-    DeleteObject,
     Forget,
     Message,
     Offer,
-    SetUserGates,
     Stop,
     TemplateBlob,
     Withdraw,
 )
+from gatelift_wire.values.single import DeleteObject, SetUserGates
 
 
 def obey(world: World, message: Message, now: float) -> None:
@@ -50,6 +50,8 @@ def obey(world: World, message: Message, now: float) -> None:
 
 def _obey_rarer(world: World, message: Message) -> None:
     match message:
+        case Change():
+            members.change(world, message)
         case DeleteObject():
             stops.delete_object(world, message)
         case SetUserGates():

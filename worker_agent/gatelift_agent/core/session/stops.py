@@ -25,7 +25,8 @@ from gatelift_agent.core.session import late_stops
 from gatelift_agent.core.state import unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.texts import cut
-from gatelift_wire.values.messages import DeleteObject, Forget, Stop, Stopped
+from gatelift_wire.values.messages import Forget, Stop, Stopped
+from gatelift_wire.values.single import DeleteObject
 
 
 def stop(world: World, order: Stop, now: float) -> None:

@@ -7,6 +7,7 @@ Neighbours: `asking` asks the API server for things, `placing` says what objects
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gatelift_agent.core.admission.backend import Request
@@ -40,10 +41,21 @@ from gatelift_wire.values.messages import Message
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
+MANY_OBJECTS = 32
+"""A placement that has more is gone through in parts: so much of it is asked for in one call, and the rest at once
+after it, so that no call takes long."""
+AT_ONCE = 0.0
+"""A moment that has come already."""
 
 CLEARED_REMEMBERED_MAX = 10_000
 """UIDs of objects that we removed: late watch events of theirs say nothing new. Watches lag by seconds, not by more
 removals than this."""
+
+
+@lru_cache(maxsize=256)
+def _owner_labels(key: PlacementKey, origin: str) -> dict[str, str]:
+    """Return them once for each placement, which asks for each of its objects; nobody changes what is returned."""
+    return Placing(key=key, origin=origin, namespace="").owner_labels
 
 
 @dataclass(slots=True, kw_only=True)
@@ -250,7 +262,9 @@ class World:
 
     def children(self, placement: Placement) -> tuple[Pod, ...]:
         """Return the pods that the objects of a placement made."""
-        makers = self.kinds.makers
+        makers, kind = self.kinds.makers, self.kinds.named(placement.kind)
+        if kind is not None and not kind.pods_are_children:
+            return ()
         found: tuple[Pod, ...] = ()
         for each in placement.objects.values():
             if each.uid and each.ref.resource in makers:
@@ -296,7 +310,7 @@ class World:
 
     def owner_labels(self, placement: Placement) -> dict[str, str]:
         """Return the labels by which the objects of a placement are known as its."""
-        return Placing(key=placement.key, origin=self.standing.origin, namespace=placement.namespace).owner_labels
+        return _owner_labels(placement.key, self.standing.origin)
 
     def runs_as_placed(self, kind: Kind[Any], obj: KubeObject) -> bool:
         """Say whether an object was let go, at `local` with what the lift adds: anybody may let go the user's own."""
@@ -306,6 +320,9 @@ class World:
 
     def has_room(self, placement: Placement) -> bool:
         """Say whether one more write may be asked for now; if not, the placement is looked at when there is room."""
+        if len(placement.objects) > MANY_OBJECTS and len(self.commands) >= MANY_OBJECTS:
+            self.wakes.ask(placement.key, AT_ONCE)
+            return False
         if self.can_ask:
             return True
         self._stalled[placement.key] = None

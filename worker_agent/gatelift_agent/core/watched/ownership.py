@@ -17,6 +17,7 @@ from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.numbers import whole
+from gatelift_kube.values.resources import Resource
 from gatelift_wire.values import limits
 from gatelift_wire.values.keys import (
     FINALIZER_REPORT,
@@ -34,6 +35,12 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 
 ANNOTATION_USER_UID = "gatelift.dev/user-uid"
 """UID of the user's object that a worker's object stands for: another one may have its name by now."""
+
+ANNOTATION_JOINED = "gatelift.dev/joined"
+"""On what came to a placement that was live: it had no slot from the commit on."""
+
+ANNOTATION_KIND = "gatelift.dev/kind"
+"""Name of the kind of a placement whose objects come and go: objects of one resource are of several kinds."""
 
 ANNOTATION_PLACED_AS = "gatelift.dev/placed-as"
 """Whose an object at a worker is, said once more: origin, workload UID and epoch with `/` between them.
@@ -145,7 +152,8 @@ def let_go_as(kind: Kind[Any], obj: KubeObject) -> tuple[str, PlacementKey] | No
     By its mark, which nobody can take off or change while it runs, and labels anybody. By its labels where it is held
     back, where it has no mark (there was no room for one), and where somebody has put others beside it.
     """
-    meta, own = obj.metadata, _own_marks(obj, kind.specs(obj)) if kind.let_go_here(obj) else set()
+    specs = () if isinstance(obj, Pod) else kind.specs(obj)
+    meta, own = obj.metadata, _own_marks(obj, specs) if kind.let_go_here(obj) else set()
     if len(own) == 1:
         return own.pop()
     key = key_of(meta)
@@ -195,6 +203,19 @@ def stands_alone(meta: ObjectMeta) -> bool:
 def keeps_report(meta: ObjectMeta) -> bool:
     """Say whether our finalizer is on it: its final state is not acknowledged yet."""
     return FINALIZER_REPORT in meta.finalizers
+
+
+def kind_of(kinds: Registry, resource: Resource, obj: KubeObject) -> Kind[Any] | None:
+    """Return the kind of the placement that an object is of: as it says, or as the object itself has it."""
+    said = kinds.named(obj.metadata.annotations.get(ANNOTATION_KIND, ""))
+    if said is not None and said.gathers and said.resource == resource:
+        return said
+    return kinds.of(resource, obj)
+
+
+def has_joined(meta: ObjectMeta) -> bool:
+    """Say whether an object came to a placement that was live."""
+    return ANNOTATION_JOINED in meta.annotations
 
 
 def objects_wanted(meta: ObjectMeta) -> int:

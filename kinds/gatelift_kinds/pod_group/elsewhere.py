@@ -1,0 +1,52 @@
+"""What is known of the run of each pod of a group at a worker, while one of the group's placements is live there. Pure.
+
+Neighbours: `gathering` asks, `member` says what a pod counts as by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from gatelift_kinds.pod_group.member import Elsewhere
+
+
+class RunsElsewhere:
+    """By UID. Each method returns of which pods something else is known than before."""
+
+    __slots__ = ("_by_uid", "_placement")
+
+    def __init__(self) -> None:
+        self._placement: Hashable = None
+        self._by_uid: dict[str, Elsewhere] = {}
+
+    def of(self, uid: str) -> Elsewhere:
+        """Return what is known of one."""
+        return self._by_uid.get(uid, Elsewhere.NOWHERE)
+
+    def runs_here(self, may_run: bool) -> bool:
+        """Say whether what may run does so at home, as far as no placement at a worker is live."""
+        return may_run and self._placement is None
+
+    def placed(self, placement: Hashable, uids: Iterable[str]) -> list[str]:
+        """Take that a placement is live, and that these may run there."""
+        if placement == self._placement:
+            return []
+        before, self._placement = self._by_uid, placement
+        self._by_uid = dict.fromkeys(uids, Elsewhere.MAY_RUN)
+        return list(before.keys() | self._by_uid.keys())
+
+    def ended(self) -> list[str]:
+        """Take that none is."""
+        before, self._placement, self._by_uid = self._by_uid, None, {}
+        return list(before)
+
+    def put(self, uid: str, where: Elsewhere) -> list[str]:
+        """Take what is known of one."""
+        if self._placement is None or self._by_uid.get(uid) is where:
+            return []
+        self._by_uid[uid] = where
+        return [uid]
+
+    def forget(self, uid: str) -> None:
+        """Forget one that is gone."""
+        self._by_uid.pop(uid, None)

@@ -1,0 +1,152 @@
+"""Who of several objects is at the cluster of a placement: who joins and who leaves while it is live. Pure.
+
+One Change in each pass says all that is new. Nobody is told of an object before its Workload names it, so that a new
+leader knows from the record who may run there; what an agent before version 2 would not know is not sent, and not taken
+for told. A session that is not resumed is told all again, at a worker by the Commit (`placing`). Neighbours: `several`
+has the templates, `placing` the rest of what is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from gatelift.core.clusters.link_values import ClusterView
+from gatelift.core.dispatching import several
+from gatelift.core.records import record
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.work import Owner, Work
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
+from gatelift.core.told import mirror
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.keys import VERSION_OF_CHANGE
+from gatelift_wire.values.messages import Change, ObjectReport
+from gatelift_wire.values.single import Leaver
+
+REMOVED = "WorkerPodDeleted"
+_REMOVED = msgspec.json.encode(
+    {"phase": "Failed", "reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
+)
+"""Status of an object that was removed at its worker and had not ended."""
+_CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
+
+
+def is_elsewhere(work: Work, attempt: Attempt) -> bool:
+    """Say whether several objects have a live placement at a worker."""
+    return work.gathered is not None and attempt.live and attempt.cluster != LOCAL_CLUSTER
+
+
+def settle(work: Work, attempt: Attempt, known: Workload) -> None:
+    """Have the objects counted by where they may run: before anything is concluded from that."""
+    if work.gathered is None:
+        return
+    if is_elsewhere(work, attempt):
+        work.gathered.is_at_worker((attempt.cluster, attempt.key), known)
+    else:
+        work.gathered.is_home()
+
+
+def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
+    """Take that a Commit was sent: those that it names, and those that the Workload does, may be there."""
+    attempt, gathered = case.attempt, case.work.gathered
+    if gathered is None:
+        return
+    local = attempt.cluster == LOCAL_CLUSTER
+    for uid in uids:
+        gathered.runs_elsewhere(uid)
+    named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
+    attempt.told.begins(session)
+    attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
+
+
+def tell(case: Case, view: ClusterView) -> None:
+    """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
+    core, attempt, work = case.core, case.attempt, case.work
+    gathered, told = work.gathered, attempt.told
+    if gathered is None or attempt.state not in _CHANGING or view.version < VERSION_OF_CHANGE:
+        return
+    if told.session < (core.sessions.resynced(attempt.cluster) or 0) or not told.session:
+        if attempt.cluster != LOCAL_CLUSTER:
+            return  # its Commit comes first
+        told.begins(view.session)
+        told.members.clear()
+    granted = record.granted(case.known)
+    joins = [each for each in gathered.to_join(case.known, granted) if each.called.uid not in told.members]
+    leaves = _leaves(core, attempt, work)
+    if not (joins or leaves):
+        return
+    objects, contents = several.templates(attempt, gathered, joins)
+    blobs = core.sessions.new_blobs(attempt.cluster, view.session, contents)
+    number = told.number + 1
+    change = Change(key=attempt.key, number=number, join=objects, leave=leaves)
+    if not core.send(attempt.cluster, (*blobs, change), case.now).session:
+        core.sessions.blobs_unsent(attempt.cluster, view.session)
+        return
+    told.next_number(each.uid for each in leaves)
+    told.joins((each.called.uid, each.called.name) for each in joins)
+    for each in joins:
+        gathered.runs_elsewhere(each.called.uid)
+
+
+def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:
+    """Return who was told of and is deleted at home, or is not there any more."""
+    if attempt.cluster == LOCAL_CLUSTER:
+        return ()  # its agent sees the user's own objects
+    found = []
+    for uid, name in attempt.told.members.items():
+        if uid in attempt.told.leaves:
+            continue
+        owner = named(core, work, name, uid)
+        meta = owner.object.metadata if owner is not None else None
+        if meta is None or meta.deletion_timestamp is not None:
+            # Its own grace: of a pod without a node an API server makes 0, whatever its user has said.
+            found.append(Leaver(name=name, uid=uid))
+    return tuple(found)
+
+
+def named(core: Core, work: Work, name: str, uid: str) -> Owner | None:
+    """Return one of the objects by name and UID."""
+    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
+    return found if found is not None and found.object.metadata.uid == uid else None
+
+
+def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> ObjectReport | None:
+    """Take what a worker says of one object; return what is to be kept and shown of it, None for nothing.
+
+    What it says of an object that is not at home is of one that is to leave. Of what we end nobody is shown that it
+    failed.
+    """
+    gathered, uid = work.gathered, report.owner_uid
+    if gathered is None or not uid:
+        return None
+    owner, over = named(core, work, report.name, uid), mirror.over(report.status)
+    if report.gone:
+        attempt.told.is_gone(uid)
+    else:
+        attempt.told.joins([(uid, report.name)])
+    if owner is None:
+        return None
+    ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
+    if report.gone and not over:
+        gathered.stopped_elsewhere(uid)
+        return None if ends else replace(report, status=_REMOVED)
+    if report.gone and ends:
+        gathered.stopped_elsewhere(uid)
+    return None if ends and not mirror.succeeded(report.status) else report
+
+
+def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
+    """Take that an object shows the end that its worker told of; True where that is news."""
+    gathered, uid = work.gathered, owner.object.metadata.uid
+    report = attempt.reports.get(owner.object.metadata.name)
+    if gathered is None or report is None or report.owner_uid != uid or not mirror.over(report.status):
+        return False
+    if not mirror.is_shown(owner, attempt):
+        return False
+    gathered.stopped_elsewhere(uid)
+    return True

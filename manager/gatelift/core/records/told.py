@@ -1,0 +1,46 @@
+"""Which objects of a placement its cluster was told of, where they come and go.
+
+In memory alone: a session that is not resumed is told all again, by the Commit, and a new leader takes those that the
+Workload names for told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ToldMembers:
+    """By UID. Only this class writes what it holds.
+
+    `session`: in which all was said since. `number`: of the last Change. `members`: name of each that may be there.
+    `leaves`: of these, who was told to go in this session. `_gone`: of whom the cluster has said that nothing is there.
+    """
+
+    session: int = 0
+    number: int = 0
+    members: dict[str, str] = field(default_factory=dict)
+    leaves: set[str] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
+
+    def begins(self, session: int) -> None:
+        """Take that another session is told all; numbers begin anew."""
+        self.session, self.number = session, 0
+        self.leaves.clear()
+
+    def joins(self, members: Iterable[tuple[str, str]]) -> None:
+        """Take that the cluster is told of these: UID and name."""
+        self.members.update((uid, name) for uid, name in members if uid not in self._gone)
+
+    def next_number(self, leaves: Iterable[str]) -> int:
+        """Return the number of a Change that has these leave."""
+        self.number += 1
+        self.leaves.update(leaves)
+        return self.number
+
+    def is_gone(self, uid: str) -> None:
+        """Take that nothing of one is there."""
+        self._gone.add(uid)
+        self.members.pop(uid, None)
+        self.leaves.discard(uid)

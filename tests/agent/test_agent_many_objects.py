@@ -1,0 +1,57 @@
+"""A placement of many objects is gone through in parts and at a pace: no call takes long, nothing is left undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.test_agent_several_objects import MARKS, SPEC, an_order, blob
+from gatelift_agent.core.state.world import MANY_OBJECTS
+from gatelift_kube.deciding.writes import Create, Delete, Patch
+from gatelift_wire.values import messages as m
+from support.agent.stage import Stage
+from support.agent.values import KEY
+
+NAMES = tuple(f"p{number:03}" for number in range(100))
+
+
+def a_crowd() -> tuple[Stage, list[int]]:
+    """Return a stage with a hundred pods of one placement, and how many writes each call has asked for."""
+    stage, asked = Stage(), list[int]()
+    stage.start()
+    handle = type(stage.machine).handle
+
+    def counted(event: Any, now: float) -> Any:
+        commands = handle(stage.machine, event, now)
+        asked.append(sum(isinstance(each, Create | Patch | Delete) for each in commands))
+        return commands
+
+    stage.machine.handle = counted  # type: ignore[method-assign]
+    stage.offer(name=NAMES[0])
+    stage.send(blob(SPEC), blob(MARKS), an_order(*NAMES))
+    stage.pass_seconds(5.0)
+    return stage, asked
+
+
+def test_pf_3_many_objects_are_made_and_let_go_some_in_each_call_and_all_of_them_in_the_end() -> None:
+    stage, asked = a_crowd()
+    assert max(asked) <= MANY_OBJECTS
+    assert all(not stage.pod(name)["spec"].get("schedulingGates") for name in NAMES)
+    assert len(stage.peer.of(m.GatesLifted)) == 1
+
+
+def test_pf_3_what_changes_of_many_at_once_is_told_of_each() -> None:
+    stage, _ = a_crowd()
+    for name in NAMES:
+        stage.run(name)
+    stage.pass_seconds(5.0)
+    assert {each.name for each in stage.peer.of(m.ObjectReport)} == set(NAMES)
+
+
+def test_pf_3_a_stop_of_many_is_begun_at_once_whenever_they_were_looked_at_last() -> None:
+    stage, asked = a_crowd()
+    stage.run(NAMES[0])
+    before = len(asked)
+    stage.send(m.Stop(key=KEY, reason="Deactivated"))
+    assert any(asked[before:])
+    stage.pass_seconds(2.0)
+    assert all(stage.pod(name)["metadata"].get("deletionTimestamp") for name in NAMES), "the kubelet has to end them"

@@ -1,0 +1,152 @@
+"""`gatelift explain` and `get` of a group of pods: who lacks, who disagrees, whose place is whose, what leaves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from gatelift.cli import explain
+from gatelift_kube.values.resources import POD, WORKLOAD
+from gatelift_kube.values.timestamps import to_text
+from support.manager.builders import a_pod
+from support.manager.cli_stage import Stage, condition
+
+K = "kueue.x-k8s.io/"
+TEAM = ("-n", "team")
+ROLE = "5c4aa3f1"
+"""The role of all pods here, by their shape, is said by themselves."""
+
+
+def member(stage: Stage, name: str, *, gated: bool = True, phase: str = "Pending", total: int = 3, **meta: Any) -> None:
+    document = a_pod(name).asking(cpu="1").document()
+    notes = {f"{K}pod-group-total-count": str(total), f"{K}role-hash": ROLE}
+    labels = {**document["metadata"]["labels"], f"{K}pod-group-name": "crew", f"{K}managed": "true"}
+    labels |= meta.pop("labels", {})
+    spec = document["spec"]
+    if not gated:
+        spec = {**spec, "schedulingGates": [], "nodeName": "n"}
+    metadata = {**document["metadata"], "namespace": "team", "labels": labels, "annotations": notes, **meta}
+    stage.server.put(POD, name, "team", metadata=metadata, spec=spec, status={"phase": phase})
+
+
+def composed(stage: Stage, *names: str, **status: Any) -> None:
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": each, "uid": f"uid-of-{each}"} for each in names]
+    metadata = {
+        "ownerReferences": owners,
+        "annotations": {f"{K}is-group-workload": "true"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    sets = [{"name": ROLE, "count": 3, "template": {"spec": {"containers": []}}}]
+    spec = {"queueName": "main", "podSets": sets}
+    stage.server.put(WORKLOAD, "crew", "team", metadata=metadata, spec=spec, status=status)
+
+
+GRANTED = {
+    "conditions": [condition("QuotaReserved", "True", "QuotaReserved"), condition("Admitted", "True", "Admitted")],
+    "admission": {"clusterQueue": "all", "podSetAssignments": [{"name": ROLE, "count": 3}]},
+}
+
+
+def told(stage: Stage, name: str = "crew") -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(stage.run("explain", name, "-o", "json", *TEAM).out)
+    return document
+
+
+@pytest.mark.parametrize("asked", ["crew", "a", "pod/a"])
+def test_a_group_that_is_not_complete_says_how_many_lack_also_by_the_name_of_a_member(stage: Stage, asked: str) -> None:
+    member(stage, "a")
+    member(stage, "b")
+    found = told(stage, asked)
+    assert (found["workload"], found["state"], found["reason"]) == ("team/crew", "Pending", "ErrWorkloadCompose")
+    assert found["because"] == "1 of 3 pods of the group is not there yet"
+    assert found["members"]["objects"] == {"wanted": 0, "at their gate": 2}
+    assert "members   pods: 2 at their gate" in stage.run("explain", asked, *TEAM).out
+
+
+def test_members_that_disagree_are_named_with_what_they_say(stage: Stage) -> None:
+    member(stage, "a")
+    member(stage, "b")
+    member(stage, "c", labels={f"{K}queue-name": "other"})
+    said = told(stage)["because"]
+    assert said.startswith("the pods of the group differ in the queue: ")
+    assert "1 says other (c)" in said
+
+
+def test_of_a_group_that_runs_is_said_who_failed_and_who_takes_its_place(stage: Stage) -> None:
+    member(stage, "a", gated=False, phase="Running")
+    member(stage, "b", gated=False, phase="Failed")
+    member(stage, "c", gated=False, phase="Succeeded")
+    composed(stage, "a", "b", "c", **GRANTED)
+    found = told(stage)
+    assert found["members"]["objects"] == {"wanted": 3, "let go": 1, "succeeded": 1, "failed": 1}
+    assert found["members"]["lacks"] == "1 of 3 slots has no pod: make as many under the group's name"
+    assert found["members"]["replaced"] == [{"name": "b", "by": "", "why": "failed", "is_taken": False}]
+    member(stage, "d")
+    found = told(stage)
+    assert found["members"]["lacks"] == ""
+    assert found["members"]["replaced"] == [{"name": "b", "by": "d", "why": "failed", "is_taken": True}]
+    assert "replaced  b failed, and d takes its place" in stage.run("explain", "crew", *TEAM).out
+    member(stage, "d", gated=False, phase="Running")
+    assert "replaced  b failed, and another pod has its place" in stage.run("explain", "crew", *TEAM).out
+
+
+def test_of_a_member_that_leaves_is_said_since_when_and_who_waits_for_it(stage: Stage) -> None:
+    asked = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=42)
+    until = to_text(asked.timestamp() + 60)
+    for name in ("a", "b"):
+        member(stage, name, gated=False, phase="Running")
+    leaves: dict[str, Any] = {
+        "deletionTimestamp": until,
+        "deletionGracePeriodSeconds": 60,
+        "finalizers": [f"{K}managed"],
+    }
+    member(stage, "c", gated=False, phase="Running", **leaves)
+    member(stage, "heir")
+    composed(stage, "a", "b", "c", **GRANTED)
+    found = told(stage)["members"]
+    assert found["replaced"] == [{"name": "c", "by": "heir", "why": "leaving", "is_taken": False}]
+    assert found["leaving"] == [{"name": "c", "since": to_text(asked.timestamp())}]
+    out = stage.run("explain", "crew", *TEAM).out
+    assert "heir waits at its gate until c has stopped" in out
+    assert "leaving   c has been stopping for 4" in out
+
+
+def test_a_member_is_found_by_its_own_name_and_the_group_is_named(stage: Stage) -> None:
+    member(stage, "a", gated=False, phase="Running")
+    composed(stage, "a", "b", "c", **GRANTED)
+    assert told(stage, "pod/b")["workload"] == "team/crew"
+    assert told(stage)["made_for"] == "group crew (3 pods)"
+    (row,) = json.loads(stage.run("get", "workloads", "-o", "json").out)
+    assert row["for"] == "group crew (3 pods)"
+
+
+def test_get_placements_counts_members(stage: Stage) -> None:
+    """Also where the admission leaves the count to the pod set."""
+    status = {**GRANTED, "clusterName": "worker-1"}
+    composed(stage, "a", "b", "c", **status)
+    (row,) = json.loads(stage.run("get", "placements", "-o", "json").out)
+    assert (row["cluster"], row["name"], row["pods"]) == ("worker-1", "crew", 3)
+    left = {"clusterQueue": "all", "podSetAssignments": [{"name": ROLE}]}
+    composed(stage, "a", "b", "c", **{**status, "admission": left})
+    (row,) = json.loads(stage.run("get", "placements", "-o", "json").out)
+    assert row["pods"] == 3
+
+
+def test_many_lines_of_one_sort_are_counted_and_all_fits_a_screen_of_80(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        member(stage, f"a-member-with-a-long-name-{number:02}", gated=False, phase="Failed", total=20)
+    composed(stage, "a", **GRANTED)
+    out = stage.run("explain", "crew", *TEAM).out
+    assert "and 12 more" in out
+    page = io.StringIO()
+    screen = Console(file=page, width=80, force_terminal=True, color_system=None, highlight=False)
+    monkeypatch.setattr(explain, "Console", lambda **_: screen)
+    stage.run("explain", "crew", *TEAM)
+    assert max(map(len, page.getvalue().splitlines()[1:])) <= 80

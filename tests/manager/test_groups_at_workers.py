@@ -1,0 +1,171 @@
+"""A group at a worker: what its agent is told of who joins and who leaves, and what its words make of the members."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_wire.values.keys import VERSION_OF_CHANGE, PlacementKey
+from gatelift_wire.values.messages import Change, Commit, ObjectReport, TemplateBlob
+from support.manager.agents import ScriptedAgent
+from support.manager.builders import a_setting
+from support.manager.group_world import a_member, join, pod_ref
+from support.manager.world import World, a_world, workload_ref
+
+NAMES = "abc"
+
+
+def placed(*, version: int = VERSION_OF_CHANGE) -> tuple[World, ScriptedAgent]:
+    """Return a world whose only worker runs a group of three."""
+    world = a_world(a_setting(clusters=("a",)), clusters=("a",), kinds=WITH_GROUPS)
+    agent = world.connect("a", version=version)
+    join(world, *(a_member(name, at=at) for at, name in enumerate(NAMES)), seconds=5.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+    return world, agent
+
+
+def changes(world: World) -> list[Change]:
+    return [message for _, message in world.messages(Change)]
+
+
+def uid(world: World, name: str) -> str:
+    found = [one["metadata"]["uid"] for one in world.all("Pod") if one["metadata"]["name"] == name]
+    return found[0] if found else ""
+
+
+def key(agent: ScriptedAgent) -> PlacementKey:
+    return agent.commits[-1]
+
+
+def tell(world: World, agent: ScriptedAgent, name: str, phase: str = "", *, whose: str = "", **said: Any) -> None:
+    status = json.dumps({"phase": phase} if phase else {}).encode()
+    owner = whose or uid(world, name)
+    agent.say(ObjectReport(key=key(agent), kind="PodGroup", name=name, uid="w", status=status, owner_uid=owner, **said))
+    world.advance(3.0)
+
+
+def delete(world: World, name: str) -> None:
+    world.api.delete(pod_ref(name))
+    world.advance(3.0)
+
+
+def test_pf_5_the_members_travel_by_two_templates_each_for_the_users_pod() -> None:
+    world, _ = placed()
+    ((_, commit),) = world.messages(Commit)
+    assert {one.name: one.uid for one in commit.objects} == {name: uid(world, name) for name in NAMES}
+    assert len({(one.template, one.marks) for one in commit.objects}) == 1
+    assert len(world.messages(TemplateBlob)) == 2
+
+
+def test_who_leaves_and_who_joins_is_said_in_one_change_each_pass_once() -> None:
+    world, agent = placed()
+    before = uid(world, "b")
+    delete(world, "b")
+    join(world, a_member("d", at=9), seconds=3.0)
+    (first,) = changes(world)
+    assert (first.number, [(one.name, one.uid) for one in first.leave], first.join) == (1, [("b", before)], ())
+    tell(world, agent, "b", gone=True, whose=before)
+    first, second = changes(world)
+    assert [(one.name, one.uid) for one in second.join] == [("d", uid(world, "d"))]
+    assert second.number > first.number
+    world.advance(60.0)
+    assert len(changes(world)) == 2
+
+
+def test_nobody_joins_before_the_workload_names_it() -> None:
+    """A new leader knows from the record who may run there."""
+    world, agent = placed()
+    before = uid(world, "b")
+    delete(world, "b")
+    tell(world, agent, "b", gone=True, whose=before)
+    join(world, a_member("d", at=9), seconds=3.0)
+    joined = {one.uid for each in changes(world) for one in each.join}
+    owners = {one["uid"] for one in world.find("Workload")["metadata"]["ownerReferences"]}
+    assert joined == {uid(world, "d")}
+    assert joined <= owners
+
+
+def test_an_agent_of_before_is_sent_no_change_and_nothing_is_noted_as_told() -> None:
+    world, agent = placed(version=1)
+    before = uid(world, "b")
+    delete(world, "b")
+    world.advance(30.0)
+    assert changes(world) == []
+    assert uid(world, "b") == before
+    world.cut("a")
+    world.connect("a", resumed=True, version=VERSION_OF_CHANGE)
+    world.advance(5.0)
+    assert [one.uid for each in changes(world) for one in each.leave] == [before]
+    assert agent.name == "a"
+
+
+def test_a_new_session_is_told_all_by_the_commit_and_changes_are_numbered_anew() -> None:
+    world, _ = placed()
+    delete(world, "b")
+    world.cut("a")
+    world.connect("a")
+    world.advance(5.0)
+    commits = [message for _, message in world.messages(Commit)]
+    assert {one.name for one in commits[-1].objects} == {"a", "c"}
+    assert [each.number for each in changes(world)] == [1, 1]
+    assert [one.name for one in changes(world)[-1].leave] == ["b"]
+
+
+def test_pg_9_a_member_that_leaves_keeps_its_finalizer_until_its_worker_says_that_it_has_stopped() -> None:
+    world, agent = placed()
+    before = uid(world, "b")
+    delete(world, "b")
+    world.advance(60.0)
+    assert uid(world, "b") == before
+    tell(world, agent, "b", gone=True, whose=before)
+    assert uid(world, "b") == ""
+
+
+@pytest.mark.parametrize("of_before", [False, True], ids=["", "under another leader"])
+def test_r7_also_where_a_leader_after_it_finds_it_deleted(*, of_before: bool) -> None:
+    world, _ = placed()
+    before = uid(world, "b")
+    delete(world, "b")
+    if of_before:
+        world.restart()
+        world.advance(30.0)
+    assert uid(world, "b") == before
+
+
+def test_mc_1_what_is_said_of_another_pod_of_that_name_is_not_shown_and_that_one_is_to_leave() -> None:
+    """Y8, P7."""
+    world, agent = placed()
+    tell(world, agent, "b", "Failed", whose="somebody-elses")
+    assert all(one.get("status", {}).get("phase", "Pending") == "Pending" for one in world.all("Pod"))
+    assert [(one.name, one.uid) for each in changes(world) for one in each.leave] == [("b", "somebody-elses")]
+
+
+def test_mc_11_a_member_that_is_deleted_at_home_is_not_shown_as_failed() -> None:
+    world, agent = placed()
+    before = uid(world, "b")
+    delete(world, "b")
+    tell(world, agent, "b", "Failed", whose=before, deleting=True)
+    found = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert all(one.get("status", {}).get("phase", "Pending") == "Pending" for one in found)
+
+
+def test_mc_5_a_member_removed_at_the_worker_is_shown_as_failed_with_its_reason() -> None:
+    world, agent = placed()
+    tell(world, agent, "b", "Running")
+    tell(world, agent, "b", "Running", gone=True)
+    (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "WorkerPodDeleted")
+
+
+def test_mc_11_nor_is_a_member_of_a_group_that_we_stop() -> None:
+    world, agent = placed()
+    tell(world, agent, "b", "Running")
+    agent.silent = True
+    world.api.edit(workload_ref(world), lambda document: document["spec"].update(active=False))
+    world.advance(5.0)
+    tell(world, agent, "b", "Failed", deleting=True)
+    (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert found["status"]["phase"] == "Running"

@@ -1,0 +1,27 @@
+"""What joins a live placement: it is made held back, and let go as soon as there is a slot for it (`room`).
+
+Only once all that was placed first is let go, or is no longer to be. What the manager says of it `session.members`
+takes. Neighbours: `progress` asks for it, `applying` makes, `lifting` lets go.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core.advancing import applying, lifting
+from gatelift_agent.core.changes import edits
+from gatelift_agent.core.placement.placements import Placement, PlacementState
+from gatelift_agent.core.state.world import World
+
+
+def advance(world: World, placement: Placement, now: float) -> None:
+    """Make what is missing of it, and let go what there is room for."""
+    joined = [each for each in placement.objects.values() if each.joined and not each.delete_asked]
+    for tracked in joined:
+        if tracked.object is None and not (tracked.asked or tracked.is_gone):
+            applying.make(world, placement, tracked, now)
+        elif tracked.object is not None and edits.let_go_by_others(world, placement, tracked):
+            text = "was let go in the worker cluster by somebody else, before there was room for it: it is ended"
+            world.note("warning", text, placement, object=str(tracked.ref))
+            tracked.delete_asked = True
+            world.look(placement.key)
+    if placement.state is PlacementState.RUNNING:
+        lifting.lift_joined(world, placement, joined, now)

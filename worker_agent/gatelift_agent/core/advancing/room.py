@@ -1,0 +1,45 @@
+"""The room rule (MC-9): of each pod set, what was let go and has not stopped is never more than was granted. Pure.
+
+Asked before each object of a placement whose objects come and go is let go. A slot is taken by what runs, by a lift of
+which nobody knows what came of it, by what vanished while its node may run it, and by what succeeded: that is given
+back as quota (KEP-78), not as a slot. What was placed first has its slot from the commit on; what joined waits for one,
+and after a start until nothing can run of what vanished while nobody watched. Neighbour: `lifting`.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.seeing import doubts
+from gatelift_agent.core.state.world import World
+
+
+def free(world: World, placement: Placement, now: float) -> dict[str, int]:
+    """Return of each pod set how many objects more may be let go; below zero where more run than were granted."""
+    left = {one.name: one.count for one in placement.pod_sets}
+    for tracked in placement.objects.values():
+        if has_slot(world, placement, tracked, now):
+            left[tracked.pod_set] = left.get(tracked.pod_set, 0) - 1
+    return left
+
+
+def for_joining(world: World, placement: Placement, now: float) -> dict[str, int]:
+    """Return the same for what joined: nothing while something may run of which nothing is known here."""
+    if placement.unsure and world.unheard:
+        return {}
+    placement.unsure = False
+    return free(world, placement, now)
+
+
+def has_slot(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether an object takes a slot: it was let go, whatever is known of that, and has not stopped."""
+    kind, obj = world.kind(placement), tracked.object
+    if obj is None:
+        last = tracked.last_object
+        if tracked.missing or tracked.unproven:
+            return tracked.lift_asked or (last is not None and kind.lifted(last))
+        return tracked.succeeded or doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
+    outcome = kind.outcome(obj)
+    if outcome is not None:
+        return outcome.succeeded
+    let_go = tracked.lift_asked or kind.lifted(obj)
+    return let_go and not kind.stopped(obj, (), placement.key)

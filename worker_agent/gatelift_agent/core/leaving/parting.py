@@ -1,0 +1,74 @@
+"""Objects that leave a live placement: each is ended by itself, and told of once nothing of it runs or can start (R7).
+
+Until then it keeps its slot (`advancing.room`) and its name (MC-8). Neighbours: `draining` ends what is to end,
+`closing` removes it, `members` takes what the manager says of it.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core.leaving import closing, draining
+from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.reporting import reports
+from gatelift_agent.core.state import asking
+from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
+
+LEFT_MAX = 8192
+"""UIDs of objects that have left a placement which are remembered: its group is replaced twice over by then."""
+
+
+def leave(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the next write that ends an object; know it no more once nothing of it is left."""
+    if not draining.has_stopped(world, placement, tracked, now):
+        return
+    outcome = world.kind(placement).outcome(tracked.object) if tracked.object is not None else None
+    if tracked.succeeded or (outcome is not None and outcome.succeeded):
+        tracked.delete_asked = False  # what succeeded stays, and so does its slot
+        return
+    if world.local or closing.is_removed(world, placement, tracked, now):
+        has_left(world, placement, tracked)
+
+
+def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
+    """Know an object no more, and say so; who waits for its name is next."""
+    world.untrack(placement, tracked)
+    placement.left[whose(world, tracked)] = None  # "" of what nobody can name is nobody's
+    if len(placement.left) > LEFT_MAX:
+        del placement.left[next(iter(placement.left))]
+    tracked.object = None
+    if not world.local:
+        world.say(reports.object_report(placement, tracked))
+    heir = placement.heirs.pop(tracked.name, None)
+    if heir is not None:
+        world.track(placement, heir)
+    for other in world.placements_at(tracked.ref):
+        world.look(other.key)
+    world.look(placement.key)
+
+
+def whose(world: World, tracked: Tracked) -> str:
+    """Return the UID of the user's object that one stands for, or at `local` is."""
+    return tracked.uid if world.local else tracked.user_uid
+
+
+def give_way(world: World, placement: Placement, now: float) -> None:
+    """Drop our finalizer of what somebody deletes at the worker and has stopped: a drained node does not wait for us.
+
+    Its last state was told in this session; while there is none it is held up for a while.
+    """
+    if world.local:
+        return
+    for tracked in placement.objects.values():
+        obj = tracked.object
+        if obj is None or obj.metadata.deletion_timestamp is None or tracked.delete_asked or tracked.asked:
+            continue
+        body = draining.without_report(tracked)
+        if body is None or not world.kind(placement).stopped(obj, (), placement.key):
+            continue
+        due = tracked.retry_at
+        if not world.standing.open:
+            due = max(due, world.standing.away_since + closing.KEPT_SECONDS_MAX)
+        if now < due:
+            world.wakes.ask(placement.key, due)
+        elif world.has_room(placement):
+            asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.UNFINALIZE, body=body), now)
