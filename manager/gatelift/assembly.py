@@ -17,6 +17,7 @@ from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import SERVED
 from gatelift_wire.sessions.leases import longest_right
 from gatelift_wire.sessions.session_manager import ManagerSession
+from gatelift_wire.values.limits import CATCH_UP_SECONDS
 from gatelift_wire.values.release import ReleaseRule
 
 REQUEUE_BASE_SECONDS = 1.0
@@ -62,6 +63,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
         words_per_second=config.client_connection.qps / 2,
+        unheard_after=gatelift.leases.lost_after + CATCH_UP_SECONDS,
         admission=admission,
         readiness=_readiness(config.wait_for_pods_ready),
         retention=RetentionSettings(

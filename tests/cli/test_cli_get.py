@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from gatelift.cli.leader import absent_by
+from gatelift.core.clusters.identity import ANNOTATION_RESTORED_ACCEPTED
 from gatelift_kube.objects.core import Lease, LeaseSpec
 from gatelift_kube.values.resources import CONFIG_MAP, LEASE, WORKER_CLUSTER, WORKLOAD
 from support.manager.cli_stage import Stage, admitted, condition, say
@@ -133,6 +134,18 @@ def test_hd_60_clusters_show_a_second_agent_and_one_that_took_over(stage: Stage)
     assert (first["notes"], second["notes"]) == (["second agent"], ["taken over"])
 
 
+@pytest.mark.parametrize("doubt", ["restored", "replaced", "takenOver"])
+def test_hd_353_a_cluster_in_doubt_that_takes_new_work_by_a_persons_word_says_both(stage: Stage, doubt: str) -> None:
+    """HD-353: the doubt was shown no more, though what is charged there was as unknown as before."""
+    accepted = {"annotations": {ANNOTATION_RESTORED_ACCEPTED: "8"}}
+    word = {"takenOver": "taken over"}.get(doubt, doubt)
+    for session, settled, notes in ((8, 7, [f"{word} (takes new work)"]), (9, 7, [word]), (8, 8, [])):
+        status = {"session": 9, f"{doubt}Session": session, "settledSession": settled}
+        stage.server.put(WORKER_CLUSTER, "worker-1", metadata=accepted, spec={}, status=status)
+        (found,) = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
+        assert found["notes"] == notes
+
+
 @pytest.mark.parametrize(("status", "notes"), [("True", "no new work (EpochAhead)"), ("False", "")])
 def test_hd_181_clusters_show_why_the_manager_itself_keeps_new_work_from_them(
     stage: Stage, status: str, notes: str
@@ -204,7 +217,7 @@ def test_uncordoning_a_restored_worker_says_that_a_person_has_looked(stage: Stag
     found = stage.server.find(WORKER_CLUSTER, "worker-1")
     assert found is not None
     assert found["metadata"]["annotations"]["gatelift.dev/restored-accepted"] == "7"
-    assert "restored" not in stage.run("cluster", "list").out
+    assert "restored (takes new work)" in stage.run("cluster", "list").out
 
 
 def test_hd_35_what_another_management_cluster_left_is_listed_and_let_go_by_a_word(stage: Stage) -> None:

@@ -132,3 +132,17 @@ def test_hd_78_while_dispatch_is_halted_a_workload_that_waits_says_so_and_names_
     assert "gatelift recover" in recovery_texts.restored("b")
     stage.server.put(WORKER_CLUSTER, "local", metadata={}, status={})
     assert "halted" not in stage.run("explain", "waits", *TEAM).out
+
+
+def test_hd_352_while_a_lead_waits_for_clusters_a_workload_that_waits_says_for_whom_and_no_turn_is_told(
+    stage: Stage,
+) -> None:
+    """HD-352: it said that it fits now, and that its turn comes next."""
+    stage.workload("waits")
+    waits = recovery_texts.settling(["b"], "2026-01-01T00:00:00Z")
+    written = msgspec.json.encode(Told(waits=waits)).decode()
+    stage.server.put(WORKER_CLUSTER, "local", metadata={"annotations": {ANNOTATION_RECOVERY: written}}, status={})
+    said = stage.run("explain", "waits", *TEAM).out
+    assert f"  halted    {waits}" in said.splitlines()
+    assert "its turn comes next" not in said
+    assert waits in stage.run("recover").out

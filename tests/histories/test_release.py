@@ -343,3 +343,48 @@ def test_a_release_that_somebody_writes_around_the_policy_frees_nothing() -> Non
 
 def conditions(document: Doc) -> list[Doc]:
     return list(document["status"]["conditions"])
+
+
+def draining_text(history: History, name: str) -> str:
+    """Return what a Workload says of its draining."""
+    conditions = workload(history, name).get("status", {}).get("conditions", [])
+    return next((str(each["message"]) for each in conditions if each["type"] == "gatelift.dev/Draining"), "")
+
+
+AGAIN = "It runs again after that"
+
+
+@pytest.mark.parametrize(("queue", "again"), [("stays", False), ("travels", True)], ids=["at home", "at a worker"])
+def test_hd_355_a_pod_that_is_preempted_at_home_is_not_said_to_run_again(queue: str, *, again: bool) -> None:
+    """HD-355: a single pod at home ends with its stop; one at a worker is placed anew."""
+    history = a_world(queue)
+    prioritised(history, "low", 1, queue)
+    history.until_runs("low")
+    prioritised(history, "high", 9, queue)
+    history.until("it says that it drains", lambda: bool(draining_text(history, "low")), 10.0)
+    assert (AGAIN in draining_text(history, "low")) is again
+
+
+def test_hd_355_what_is_deactivated_or_deleted_while_it_drains_is_not_said_to_run_again() -> None:
+    history = a_world()
+    prioritised(history, "low", 1)
+    history.until_runs("low")
+    name = workload(history, "low")["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+    history.until("it says that it drains", lambda: bool(draining_text(history, "low")), 10.0)
+    assert AGAIN not in draining_text(history, "low")
+
+
+@pytest.mark.parametrize("then", ["deleted", "deactivated"])
+def test_hd_355_what_said_that_it_runs_again_takes_that_back_when_it_does_not(then: str) -> None:
+    history = a_world()
+    prioritised(history, "low", 1)
+    history.until_runs("low")
+    prioritised(history, "high", 9)
+    history.until("it says that it drains", lambda: AGAIN in draining_text(history, "low"), 10.0)
+    if then == "deleted":
+        history.delete("home", POD, "low")
+    else:
+        history.edit("home", WORKLOAD, workload(history, "low")["metadata"]["name"], {"spec": {"active": False}})
+    history.until("it is taken back", lambda: AGAIN not in (draining_text(history, "low") or AGAIN), 20.0)
+    assert history.containers("low") == 1

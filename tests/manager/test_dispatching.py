@@ -47,6 +47,7 @@ def cpus(*, nominal: int, used: int = 0, largest: int | None = None) -> Mapping[
         ({"open": False}, "not connected"),
         ({"api_reachable": False}, "its agent does not reach its API server"),
         ({"cordoned": True}, "cordoned"),
+        ({"cordoned": True, "why_cordoned": "who serves it is in doubt"}, "who serves it is in doubt"),
         ({"draining": True}, "draining"),
         ({"kinds": frozenset({"Job"})}, "does not serve kind Pod"),
         ({"allowed_namespaces": ("other",)}, "namespace team is not in spec.allowedNamespaces of WorkerCluster a"),

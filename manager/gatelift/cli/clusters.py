@@ -190,9 +190,9 @@ async def print_clusters(client: Client, output: Output) -> None:
             word
             for word, on in (
                 ("cordoned", found.spec.cordoned),
-                ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
-                ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
-                ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
+                _doubted("restored", found.status.restored_session, found),
+                _doubted("replaced", found.status.replaced_session, found),
+                _doubted("taken over", found.status.taken_over_session, found),
                 (f"no new work ({_cordoned_for(found)})", bool(_cordoned_for(found))),
                 ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
                 (f"foreign ({_foreign(found)})", _foreign(found) > 0),
@@ -269,8 +269,10 @@ def _cordoned_for(found: WorkerCluster) -> str:
     return said.reason if said is not None and said.status == conditions.TRUE else ""
 
 
-def _in_doubt(session: int, found: WorkerCluster) -> int:
-    return session if session > found.status.settled_session else 0
+def _doubted(word: str, session: int, found: WorkerCluster) -> tuple[str, bool]:
+    """Return what is said of a doubt that stands, and whether one does: also where new work goes there all the same."""
+    takes_work = not awaits_person(found, session)
+    return f"{word} (takes new work)" if takes_work else word, session > found.status.settled_session
 
 
 def _waits(found: WorkerCluster) -> str:

@@ -37,6 +37,7 @@ from gatelift_kube.objects.meta import OwnerReference
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 
+HALTED_OUTLOOK = "nothing at all is placed now, whatever the quota"
 NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again when one changes, and every few minutes"
 
 
@@ -115,6 +116,8 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
     waiting = waiting_of(await replica(client, config), workload.metadata.uid)
     if waiting is not None and told.reason == texts.NO_CLUSTER:
         waiting = replace(waiting, outlook=NO_CLUSTER_OUTLOOK)
+    if waiting is not None and told.halted:
+        waiting = replace(waiting, outlook=HALTED_OUTLOOK)
     return replace(told, waiting=waiting, path=await obstacles(client, workload))
 
 

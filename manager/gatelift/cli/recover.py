@@ -186,6 +186,8 @@ def _show(found: RecoverySituation, output: Output) -> None:
 
 def _advice(found: RecoverySituation) -> str:
     finding = found.finding
+    if finding is None and found.told.waits:
+        return f"No restore is proven. {found.told.waits}"
     if finding is None:
         return "No sign of a restore that is not over: nothing is held back for one."
     asks = "".join(f"\n{recovery_texts.unvouched(name)}" for name in found.unvouched)

@@ -44,7 +44,9 @@ async def halted(client: Client) -> str:
     except (NotFoundError, ForbiddenError):
         return ""
     read = told(found) if isinstance(found, WorkerCluster) else None
-    return read.finding.why if read is not None and read.finding is not None else ""
+    if read is None:
+        return ""
+    return read.finding.why if read.finding is not None else read.waits
 
 
 def unreachable_of(found: WorkerCluster, now: dt.datetime, *, ending: bool) -> tuple[str, ...]:

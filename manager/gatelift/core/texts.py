@@ -25,6 +25,8 @@ PODS_READY = "PodsReady"
 # Reasons
 NO_RESERVATION = "NoReservation"
 PENDING_EVALUATION = "PendingEvaluation"
+DISPATCH_HALTED = "DispatchHalted"
+DISPATCH_GOES_ON = "Dispatch goes on: all that was waited for has been heard, or is waited for no longer"
 NO_CLUSTER = "NoClusterAvailable"
 DEACTIVATED = "Deactivated"
 DEACTIVATED_DUE_TO = "DeactivatedDueTo"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gatelift.core.api import events as manager_events
@@ -34,6 +36,8 @@ class Switchboard:
     def __init__(self, timeline: Timeline, faults: Faults, net: SimNet) -> None:
         self.net = net
         self.managers: list[Any] = []
+        self.lists: dict[str, Callable[[InventoryChunk], tuple[InventoryChunk, ...]]] = {}
+        """What becomes of the inventories of a cluster on the way, by name: of a worker that lies, or says nothing."""
         self._time = timeline
         self._faults = faults
         self._agents: dict[tuple[str, int], SimStream] = {}
@@ -103,6 +107,8 @@ class Switchboard:
         """Send a frame to the manager."""
         stream = self._agents.get((agent.name, stream_id))
         if stream is not None and not stream.agent.over:
+            if stream.cluster in self.lists:
+                frame = self._falsified(frame, self.lists[stream.cluster])
             self._told(agent.name, stream.cluster, frame)
             self._pass(agent, stream, stream.manager, frame)
 
@@ -140,6 +146,10 @@ class Switchboard:
             for key in [key for key in known if key[0] == process.name]:
                 stream = known.pop(key)
                 self.net.die(stream, stream.agent if known is self._agents else stream.manager)
+
+    def _falsified(self, frame: Frame, lists: Callable[[InventoryChunk], tuple[InventoryChunk, ...]]) -> Frame:
+        said = (lists(each) if isinstance(each, InventoryChunk) else (each,) for each in frame.control)
+        return replace(frame, control=tuple(one for some in said for one in some))
 
     def _told(self, who: str, cluster: str, frame: Frame) -> None:
         said = [type(each).__name__ for each in (*frame.control, *frame.messages)]

@@ -5,7 +5,7 @@ Neighbours: `link_values.ClusterView` (what is seen), `conversation` (knows it, 
 
 from __future__ import annotations
 
-from gatelift.core.clusters import capacities, foreign_runs
+from gatelift.core.clusters import capacities, foreign_runs, identity
 from gatelift.core.clusters.conversation import Conversation
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -37,12 +37,14 @@ def _made(talk: Conversation, *, open_: bool) -> ClusterView:
     found, hello, capacity = record.object or WorkerCluster(), talk.hello, talk.capacity
     policy = found.spec.disconnect_policy
     fenced_through, fenced_by = record.fenced()
+    kept = "" if found.spec.cordoned or record.may_get_work(found) else identity.why_no_work(found)
     return ClusterView(
         name=talk.name,
         state=talk.state(),
         session=talk.open_session,
         open=open_,
-        cordoned=found.spec.cordoned or not record.may_get_work(found),
+        cordoned=found.spec.cordoned or bool(kept),
+        why_cordoned=kept,
         draining=found.spec.drain,
         kinds=frozenset(hello.kinds if hello else ()),
         accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,

@@ -104,6 +104,15 @@ def awaits_person(found: WorkerCluster, doubted_session: int) -> bool:
     return doubted_session > number_in(found, ANNOTATION_RESTORED_ACCEPTED)
 
 
+def why_no_work(found: WorkerCluster) -> str:
+    """Return why nothing new is placed on a cluster that nobody has cordoned."""
+    if not found.status.opened_session:
+        return "taken in anew, and not yet heard in a session that is recorded"
+    return (
+        f"who serves it is in doubt: see gatelift cluster list, and gatelift cluster cordon {found.metadata.name} --off"
+    )
+
+
 def vouching(said: Facts | WorkerClusterStatus) -> Vouching:
     """Return who can tell what was placed in a cluster and a restored record may have lost (H19).
 

@@ -86,6 +86,8 @@ class ClusterView:
     session: int = 0
     open: bool = False
     cordoned: bool = False
+    why_cordoned: str = ""
+    """Why it gets no new work where no person has cordoned it."""
     draining: bool = False
     kinds: frozenset[str] = frozenset()
     accepted_namespaces: frozenset[str] | None = None

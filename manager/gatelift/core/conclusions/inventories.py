@@ -16,7 +16,7 @@ from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import endings, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
-from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained
+from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained, known_session
 from gatelift.core.records.work import NOBODYS
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
@@ -249,7 +249,7 @@ def _known(attempt: Attempt) -> Evidence:
         written_revision=attempt.written_revision,
         commit_session=attempt.commit_session,
         commit_sequence=attempt.commit_sequence,
-        heard_session=max(attempt.heard_session, attempt.listed_session),
+        heard_session=known_session(attempt),
     )
 
 

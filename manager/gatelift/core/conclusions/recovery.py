@@ -3,8 +3,9 @@
 Three causes, of falling certainty. A cluster brings back a counter that our record does not know: *restored*, all
 dispatch halts until a person says so, whoever leads. A leader found a Lease that may be old (*cold*), or one whose
 holder had yet to hear somebody: it waits for each cluster that the record calls connected, which resyncs or counts as
-lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what no Workload
-explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
+lost, or has greeted and does not say in time what it has (decision 94), so the wait is bounded. Who waits for nobody is
+*settled*, and its Lease says so. A cluster lists what no Workload explains: that is left alone, for ever if need be,
+until a person says that it is to stop (H19).
 
 Neighbours: `recovery_settling` (how far it has come), `recovery_values` (what stands in the API), `machine`, `taking`
 and `upcalls` (bring what happened), `recovery_lists` (what clusters list meanwhile), `recovery_findings` (how it is
@@ -63,6 +64,8 @@ def seen(core: Core, found: WorkerCluster) -> None:
     if state.finding is not None and former.metadata.uid != found.metadata.uid:
         gone(core, former)
     state.cluster_seen(found)
+    if core.term and state.begins(found, core.term, core.now):
+        core.agenda.mark(LOOK)  # which sees to when nobody waits for it any more
     if state.is_said(found):
         recovery_settling.heard(core, name)
     if name in state.unvouched:

@@ -32,6 +32,8 @@ def look(core: Core, cluster: str, now: float) -> None:
     """Do what stands on a WorkerCluster: write the finding down, stop what a person said is to stop."""
     state = core.caution.recovery
     found = state.clusters.get(cluster)
+    if cluster == LOCAL_CLUSTER:
+        recovery_settling.pass_over(core)
     if found is None:
         return
     told_now = placing.open_view(core, cluster) is not None  # else when the session goes on; a later one is asked anew
@@ -49,7 +51,7 @@ def look(core: Core, cluster: str, now: float) -> None:
 def _write(core: Core, found: WorkerCluster, now: float) -> None:
     """Write down what was found, where the next leader and people see it."""
     state = core.caution.recovery
-    wanted = Told(stage=state.stage, finding=state.finding, clusters=_found(core))
+    wanted = Told(stage=state.stage, finding=state.finding, clusters=_found(core), waits=_waits(core, now))
     answered = ANNOTATION_RESTORED in found.metadata.annotations
     if wanted == (told(found) or Told()) and not answered:
         return
@@ -63,6 +65,17 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     api_requests.patch(
         core, Decided(ref, version), PatchStep(body=msgspec.json.encode({"metadata": metadata})), Purpose.RECOVERY
     )
+
+
+def _waits(core: Core, now: float) -> str:
+    """Return why a lead that has begun places nothing yet, once that lasts; "" where a finding says it."""
+    if core.caution.recovery.finding is not None or not core.caution.halted:
+        return ""
+    due = core.caution.halt_is_told_at()
+    if now >= due:
+        return core.caution.halted
+    core.agenda.wake(LOOK, due)
+    return ""
 
 
 def _found(core: Core) -> dict[str, Found]:

@@ -1,9 +1,10 @@
 """How far a recovery has come: whom it waits for, why nothing is placed until then, and how dispatch goes on.
 
-It waits for each cluster that the record calls connected, which resyncs or counts as lost, so the wait is bounded where
-no restore is proven; else for each one's list, or a person's word. Who waits for nobody is *settled*, and its Lease
-says so. Neighbours: `recovery` (begins it), `recovery_lists` (what clusters list), `raising` (what follows when all are
-heard).
+Where no restore is proven it waits for each cluster that the record calls connected, which resyncs or counts as lost.
+Who has greeted, and so has shown what it holds of our counter, and does not say in time what it has is passed over: the
+wait is bounded (decision 94). Else it waits for each one's list, or a person's word. Who waits for nobody is *settled*,
+and its Lease says so. Neighbours: `recovery` (begins it), `recovery_lists` (what clusters list), `raising` (what
+follows when all are heard).
 """
 
 from __future__ import annotations
@@ -64,6 +65,21 @@ def lost(core: Core, name: str) -> None:
         heard(core, name)
 
 
+def pass_over(core: Core) -> None:
+    """Wait no longer for who greets and does not say what it has: no greeting of it has proven a restore.
+
+    From its first greeting on, whatever becomes of its sessions. For no other purpose was it heard: nothing is
+    concluded of what is placed there, and what it lists later is compared as ever.
+    """
+    after = core.settings.unheard_after
+    for name, since in sorted(core.caution.recovery.unheard().items()):
+        if core.now < since + after:
+            core.agenda.wake(LOOK, since + after)
+            continue
+        warn(core, name, recovery_texts.PASSED_OVER, recovery_texts.passed_over(name, after))
+        heard(core, name)
+
+
 def settle(core: Core) -> None:
     """See how far it has come, and go on when nothing speaks against it."""
     state = core.caution.recovery
@@ -76,7 +92,7 @@ def settle(core: Core) -> None:
         state.end()
     if state.finding is None and not state.awaited:
         state.warm_up()
-    before = core.caution.halt(_why(core))
+    before = core.caution.halt(_why(core), core.now)
     if before and not core.caution.halted:
         _go_on(core)
 

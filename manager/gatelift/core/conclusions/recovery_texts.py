@@ -14,6 +14,7 @@ UNEXPLAINED = "Unexplained"
 UNVOUCHED = "Unvouched"
 LIST_PROVES_NOTHING = "ListProvesNothing"
 DELETED_MEANWHILE = "DeletedMeanwhile"
+PASSED_OVER = "PassedOver"
 
 
 def waits(names: list[str], unvouched: list[str], unproven: list[str], gone: list[str]) -> str:
@@ -101,7 +102,17 @@ def settling(names: list[str], since: str) -> str:
     return (
         f"the Lease was not seen moving before it was taken at {since}, or its last holder still waited for clusters, "
         "so the record may be of long ago: nothing is "
-        f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
+        f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as "
+        "lost, or has greeted and said nothing for too long"
+    )
+
+
+def passed_over(cluster: str, seconds: float) -> str:
+    """Return why a leader waits no longer for a cluster that has not said what it has."""
+    return (
+        f"{cluster} has greeted, and has not said what runs there within {seconds:g} s: nobody waits for it any more. "
+        "What the record has placed there stays charged and runs nowhere else. Look at its agent, or take it out: "
+        f"gatelift cluster remove {cluster}"
     )
 
 

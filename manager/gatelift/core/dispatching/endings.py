@@ -10,7 +10,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import giving_back, placing, releasing, unexplained, verdicts
-from gatelift.core.records import epochs, metadata_patches, release_writes, status_writes
+from gatelift.core.records import epochs, gone, metadata_patches, release_writes, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.release_writes import Requeue
@@ -102,7 +102,7 @@ def fenced(core: Core, attempt: Attempt) -> None:
     view = core.view(attempt.cluster)
     if view is None or not view.fenced_through:
         return
-    if max(attempt.heard_session, attempt.listed_session) > view.fenced_through:
+    if gone.known_session(attempt) > view.fenced_through:
         return
     if view.state is not LinkState.LOST and not unexplained.is_compared(core, view):
         return  # its inventory is to say first what it knows

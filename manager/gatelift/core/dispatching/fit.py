@@ -102,7 +102,7 @@ def unusable(view: ClusterView) -> str:
     if not view.api_reachable:
         return "its agent does not reach its API server"
     if view.cordoned or view.draining:
-        return "cordoned" if view.cordoned else "draining"
+        return (view.why_cordoned or "cordoned") if view.cordoned else "draining"
     return ""
 
 

@@ -87,10 +87,14 @@ def _is_due(case: Case) -> bool:
     if leave is None or attempt.state is not AttemptState.ENDING:
         return attempt.released
     if core.ledger.is_early(attempt.uid):
-        if not rec.released:  # somebody took that off the record, by which the next leader charges
+        said = find(known.status.conditions, drains.CONDITION) if rec.released else None
+        again = _runs_again(case)
+        if said is not None and said.message.endswith(draining_texts.AGAIN) and not again:
+            _say(case, said.reason, said.message.removesuffix(draining_texts.AGAIN))  # it was deleted meanwhile
+        elif not rec.released:  # somebody took that off the record, by which the next leader charges
             by = release.rule_of(core, known, attempt)
             left = occupied.text(ghosts.occupied(core, attempt, known))
-            _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left))
+            _say(case, drains.RELEASED, draining_texts.released(attempt.cluster, by, left, again=again))
         ghosts.note(core, attempt, known)
         return True
     view = placing.open_view(core, attempt.cluster)
@@ -169,7 +173,17 @@ def _release(case: Case, by: ReleaseRule, due: Due) -> None:
         return
     reason = drains.RELEASED_BY_DEADLINE if due.by_deadline else drains.RELEASED
     left = occupied.text(ghosts.occupied(core, attempt, known))
-    _say(case, reason, draining_texts.released(attempt.cluster, by, left))
+    _say(case, reason, draining_texts.released(attempt.cluster, by, left, again=_runs_again(case)))
+
+
+def _runs_again(case: Case) -> bool:
+    """Say whether what drains comes back into its queue: not what is deleted or switched off, nor a pod's own end."""
+    owners = case.work.objects
+    if not owners or any(one.object.metadata.deletion_timestamp is not None for one in owners):
+        return False
+    if case.known.metadata.deletion_timestamp is not None or not case.known.spec.active:
+        return False
+    return case.attempt.cluster != LOCAL_CLUSTER or all(one.kind.pods_are_children for one in owners)
 
 
 def _hold(case: Case, leave: AllLeave, until: float, message: str) -> None:

@@ -14,12 +14,16 @@ from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.gone import known_session
 from gatelift.core.state.core import Core
 
 
 def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:
-    """Say whether who serves the cluster now cannot be expected to know of a placement, and has not listed it."""
-    return view.unproven and max(attempt.heard_session, attempt.listed_session) <= view.unproven_through
+    """Say whether who serves the cluster now cannot be expected to know of a placement, and has not listed it.
+
+    What was placed there since, by a person's word that it gets work all the same, is none of that.
+    """
+    return view.unproven and known_session(attempt) <= view.unproven_through
 
 
 def is_compared(core: Core, view: ClusterView) -> bool:

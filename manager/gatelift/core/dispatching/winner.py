@@ -21,6 +21,8 @@ from gatelift_wire.values.messages import DisconnectPolicy
 def choose(case: Case, owner: Owner, cluster: str) -> None:
     """Write the winner: one status patch with reservation, admission, check and cluster.
 
+    Of a cluster in doubt that gets work by a person's word it says in which session that was chosen: what was placed
+    before is in doubt, and this is not, whoever leads (`unexplained`).
     Every placement gets the policy `wait`, the one that is acted on, and the record says so (P2): another policy there
     would be read as the promise that the agent stops the work by itself, which no agent does yet. Who asked is told.
     """
@@ -33,14 +35,18 @@ def choose(case: Case, owner: Owner, cluster: str) -> None:
     if asked_for is not policy:
         text = texts.policy_not_served(asked_for.value)
         core.event(ref_of(workload), workload.metadata.uid, "DisconnectPolicyNotServed", text, warning=True)
+    view = core.view(cluster)
+    session = view.session if view is not None else 0
+    doubted = view is not None and view.unproven
     choice = admission_writes.Choice(
         cluster=cluster,
         epoch=attempt.epoch,
         term=core.term,
         policy=policy,
         check=targets.multikueue_check(core, reserve.checks),
+        placed_in=record.in_session(session, core.caution.recovery.uid_of(cluster)) if doubted else "",
     )
-    attempt.choose(cluster, policy)
+    attempt.choose(cluster, policy, session)
     wall, besides = core.wall.text(case.now), readiness.besides(core, workload)
     body = admission_writes.admission_write(workload, reserve, choice, wall, besides)
     api_requests.patch_workload(core, workload, body, Purpose.WINNER)

@@ -19,7 +19,7 @@ from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, put, without
 from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetUpdate, Workload
 from gatelift_kube.objects.meta import Condition
-from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_PLACED_IN, ANNOTATION_TERM
 from gatelift_wire.values.messages import DisconnectPolicy
 
 
@@ -32,6 +32,7 @@ class Choice:
     term: int
     policy: DisconnectPolicy
     check: str = ""  # name of the MultiKueue check; "" for `local`
+    placed_in: str = ""  # of a cluster in doubt (`record.in_session`)
 
 
 def _with_epoch(workload: Workload, conditions: tuple[Condition, ...], epoch: int, wall: str) -> tuple[Condition, ...]:
@@ -115,12 +116,16 @@ def _checks_with(
     states = pending_checks(workload, checks, wall)
     if isinstance(choice, int) or not choice.check:
         return states
+    marked = mark(workload, epoch=choice.epoch, term=choice.term, policy=choice.policy)
+    if choice.placed_in:
+        annotations = {**marked.annotations, ANNOTATION_PLACED_IN: choice.placed_in}
+        marked = msgspec.structs.replace(marked, annotations=annotations)
     ready = AdmissionCheckState(
         name=choice.check,
         state=texts.READY,
         message=texts.admitted_on(choice.cluster),
         last_transition_time=wall,
-        pod_set_updates=(mark(workload, epoch=choice.epoch, term=choice.term, policy=choice.policy),),
+        pod_set_updates=(marked,),
     )
     return tuple(
         msgspec.structs.replace(ready, retry_count=state.retry_count, more=state.more)

@@ -66,10 +66,9 @@ class Attempt:
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
     session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `listed_session`: the last one in
-    which its inventory had it. `wants_objects`: the agent had not made all objects when it listed the placement, so it
-    needs the Commit with their templates once more. `waiting` (reason, message): no cluster can take it, its
-    reservation is on its way back. `epoch_spent`: an agent knows this epoch as used (R5), so it must be raised.
-    `reserved_for`: the pod sets that quota was reserved for, None where it was read from the record. Times: monotonic.
+    which its inventory had it. `wants_objects`: the agent has yet to make some, so it needs the Commit with their
+    templates once more. `waiting` (reason, message): no cluster can take it. `epoch_spent`: an agent knows this epoch
+    as used (R5), so it must be raised. `reserved_for`: the pod sets that quota was reserved for, None if read from it.
     """
 
     uid: str
@@ -87,6 +86,7 @@ class Attempt:
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     heard_session: int = 0
     listed_session: int = 0
+    placed_session: int = 0  # in which its cluster was chosen, 0 where that is not known
     listed_over: bool = False  # its cluster has listed it as over, and is to report how
     commit_session: int = 0
     commit_sequence: int = 0
@@ -94,8 +94,7 @@ class Attempt:
     wants_word: bool = False  # it runs, and its agent has something to start again: it is confirmed as what waits is
     stop_session: int = 0
     forgotten: bool = False
-    deleted_by_us: bool = False
-    """Its Workload's deletion was asked for by this process: nobody wants its object to end."""
+    deleted_by_us: bool = False  # its Workload, as this process asked for: nobody wants its object to end
     unreported: bool = False  # its end was seen at the user's own object, and its cluster has not told it yet
     leave: AllLeave | None = None  # all of it is on its way out, as its cluster last said
     released: bool = False  # that its quota is free before it has stopped is to be believed of its record
@@ -198,8 +197,9 @@ class Attempt:
         """Take that no cluster is used, and why; what was said before is over."""
         self.why_not = why
 
-    def choose(self, cluster: str, policy: DisconnectPolicy) -> None:
-        """Take which cluster has won."""
+    def choose(self, cluster: str, policy: DisconnectPolicy, session: int) -> None:
+        """Take which cluster has won, and in which of its sessions, 0 where that is not known."""
+        self.placed_session = max(session, self.placed_session if cluster == self.cluster else 0)
         self.cluster, self.policy = cluster, policy
 
     def winner_is_written(self, revision: int) -> None:

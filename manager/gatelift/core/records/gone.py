@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatelift.core.records.attempts import Attempt
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -18,7 +20,7 @@ class Evidence:
     commit_session: int = 0
     commit_sequence: int = 0
     heard_session: int = 0
-    """The last session in which its cluster was told of it, or listed it."""
+    """The last session in which its cluster was chosen for it, told of it, or listed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,11 @@ class Inventory:
     unproven: bool = False
     unproven_through: int = 0
     unheard: bool = False
+
+
+def known_session(attempt: Attempt) -> int:
+    """Return the last session in which who served its cluster was chosen for it, was told of it, or listed it."""
+    return max(attempt.placed_session, attempt.heard_session, attempt.listed_session)
 
 
 def is_unexplained(known: Evidence, inventory: Inventory) -> bool:

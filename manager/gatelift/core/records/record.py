@@ -16,7 +16,7 @@ from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheckState, Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_TERM
+from gatelift_wire.values.keys import ANNOTATION_DISCONNECT, ANNOTATION_PLACED_IN, ANNOTATION_TERM
 from gatelift_wire.values.messages import DisconnectPolicy
 
 
@@ -72,6 +72,17 @@ def read(workload: Workload, *, travels: bool) -> Record:
         admitted_by=admitted_by.names(workload),
         epoch_used=not quota_reserved and used >= annotated,
     )
+
+
+def in_session(session: int, cluster_uid: str) -> str:
+    """Return what says in which session of which WorkerCluster a winner was chosen: another object counts anew."""
+    return f"{session}/{cluster_uid}" if session and cluster_uid else ""
+
+
+def placed_session(workload: Workload, cluster_uid: str) -> int:
+    """Return the session of this WorkerCluster in which it was chosen, 0 where the record does not say that."""
+    session, _, uid = epochs.marks(workload).get(ANNOTATION_PLACED_IN, "").partition("/")
+    return epochs.number(session) if uid and uid == cluster_uid else 0
 
 
 def granted(workload: Workload) -> dict[str, int]:

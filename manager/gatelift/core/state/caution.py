@@ -17,6 +17,8 @@ from gatelift.core.state.tampered import TamperedWorkloads
 from gatelift.core.state.term_doubts import TermDoubts
 from gatelift_wire.values.keys import PlacementKey
 
+HALT_TOLD_SECONDS = 15.0
+"""A lead that begins hears its clusters within seconds: nothing is written of that wait before it is a long one."""
 GONE_MAX = 1_000
 """Placements that a cluster named of Workloads that are gone since, by which it stays without new work. Of a Workload
 that is there each cluster names one: what would be forgotten of those would run twice (HD-273)."""
@@ -53,6 +55,8 @@ class Caution:
     """The doubts of one leader. `halted`: why nothing at all is placed, "" when nothing speaks against it."""
 
     halted: str = ""
+    halted_since: float = 0.0
+    """When it began that nothing is placed."""
     lines: FewLines = field(default_factory=FewLines)
     """What each cluster's words have left in the log."""
     set_aside: set[str] = field(default_factory=set)
@@ -74,10 +78,16 @@ class Caution:
     to_tell: set[str] = field(default_factory=set)
     """Clusters that get no new work, or get it again, for other reasons than they were last shown with."""
 
-    def halt(self, why: str) -> str:
+    def halt(self, why: str, now: float) -> str:
         """Place nothing at all, or, with "", place again; return why nothing was placed until now."""
         before, self.halted = self.halted, why
+        if not before:
+            self.halted_since = now
         return before
+
+    def halt_is_told_at(self) -> float:
+        """Return from when on people are told that nothing is placed: most leads have heard all before."""
+        return self.halted_since + HALT_TOLD_SECONDS
 
     def cannot_read(self, uid: str) -> None:
         """Take that the record of a Workload could not be read."""

@@ -249,7 +249,8 @@ class Core:
         """Return what is known of a cluster; closed to us until records and inventory have been compared."""
         view = self.links.state(cluster)
         if view is not None and self.caution.cordons(cluster):
-            view = replace(view, cordoned=True)
+            why = "" if view.cordoned else "no new work for what it has said (condition NoNewWork)"
+            view = replace(view, cordoned=True, why_cordoned=view.why_cordoned or why)
         if view is None or (self.rebuilt and not self.sessions.compares(cluster) and not self.caution.terms.asking):
             return view
         return replace(view, open=False)

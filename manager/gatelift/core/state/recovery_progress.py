@@ -37,6 +37,10 @@ class Recovery:
     """Whether our own Lease says, by our last word, that who follows need not wait."""
     began: str = ""
     """When the term began, for people."""
+    sessions_before: dict[str, int] = field(default_factory=dict)
+    """The session of each cluster as the term began."""
+    greeted: dict[str, float] = field(default_factory=dict)
+    """Of `awaited` those that have begun a session in this term, and when the first of them was seen as written."""
     awaited: set[str] = field(default_factory=set)
     asked: AskedClusters = field(default_factory=AskedClusters)
     without: Without = field(default_factory=lambda: Without(""))
@@ -63,6 +67,8 @@ class Recovery:
         self.settled, self.cold, self.began = warm, not warm, began
         self.counted(counter)
         self.unvouched, self.unproven, self.awaited = set(), set(), set()
+        self.greeted = {}
+        self.sessions_before = {name: found.status.session for name, found in self.clusters.items()}
         self.ask_all()
 
     def counted(self, counter: int) -> None:
@@ -82,6 +88,11 @@ class Recovery:
     def cluster_seen(self, found: WorkerCluster) -> None:
         """Take a WorkerCluster as it is now."""
         self.clusters[found.metadata.name] = found
+
+    def uid_of(self, name: str) -> str:
+        """Return the UID of a WorkerCluster, "" where there is none."""
+        found = self.clusters.get(name)
+        return found.metadata.uid if found is not None else ""
 
     def cluster_gone(self, last: WorkerCluster) -> WorkerCluster:
         """Forget a WorkerCluster; return it as it was known."""
@@ -138,6 +149,21 @@ class Recovery:
         was_awaited = name in self.awaited
         self.awaited.discard(name)
         return was_awaited
+
+    def begins(self, found: WorkerCluster, term: int, now: float) -> bool:
+        """Take that a cluster shows this session; True when it is its first in this term. No later one begins anew."""
+        name, session = found.metadata.name, found.status.session
+        first = name in self.awaited and name not in self.greeted
+        if not (first and found.status.term == term and session > self.sessions_before.get(name, 0)):
+            return False
+        self.greeted[name] = now
+        return True
+
+    def unheard(self) -> dict[str, float]:
+        """Return who has greeted and is waited for without a proof of a restore, and since when."""
+        if self.finding is not None:
+            return {}
+        return {name: since for name, since in self.greeted.items() if name in self.awaited}
 
     def await_anew(self, name: str) -> None:
         """Wait for a cluster as if it had never listed anything."""

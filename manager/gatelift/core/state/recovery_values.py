@@ -92,6 +92,8 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     stage: RecoveryStage = RecoveryStage.DONE
     finding: Finding | None = None
     clusters: dict[str, Found] = {}
+    waits: str = ""
+    """Why nothing is placed, where that is no finding: for whom a leader waits that found an old Lease."""
 
 
 class RecoverWord(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from gatelift.core.state.release_values import ReleaseSettings
 from gatelift_admission.values.model import EngineSettings
 from gatelift_kinds.registry import Registry
 from gatelift_kube.objects.meta import LabelSelector
+from gatelift_wire.values.limits import CATCH_UP_SECONDS, LOST_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class CoreSettings:
     requeue_base: float = 1.0
     requeue_max: float = 3600.0
     status_every: float = 1.0
+    unheard_after: float = LOST_SECONDS + CATCH_UP_SECONDS
+    """Seconds from its first greeting on in which a cluster has to say what it has, or no lead waits for it longer."""
     words_per_second: float = 250.0
     """Writes a second that the reports of one cluster may cause while others write: half of the budget."""
     admission: EngineSettings = field(default_factory=EngineSettings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatelift_wire.values.release import ReleaseRule
 
+AGAIN = ". It runs again after that"
 _WHY = {
     ReleaseRule.ON_TERMINATING: "all its pods are on their way out (OnTerminating)",
     ReleaseRule.AFTER_GRACE: "the time that its pods were given to stop is over",
@@ -11,10 +12,14 @@ _WHY = {
 }
 
 
-def released(cluster: str, rule: ReleaseRule, occupied: str) -> str:
-    """Return what is said of quota that is free although pods have not stopped; `occupied`: what they ask for."""
+def released(cluster: str, rule: ReleaseRule, occupied: str, *, again: bool) -> str:
+    """Return what is said of quota that is free although pods have not stopped; `occupied`: what they ask for.
+
+    `again`: it comes back into its queue.
+    """
     what = f', and may occupy nodes of cluster "{cluster}": {occupied}' if occupied else ""
-    return f"Its quota is free, since {_WHY[rule]}. They are still being stopped{what}. It runs again after that"
+    after = AGAIN if again else ""
+    return f"Its quota is free, since {_WHY[rule]}. They are still being stopped{what}{after}"
 
 
 def held(cluster: str, rule: ReleaseRule, until: str) -> str:

@@ -167,6 +167,11 @@ def waits(core: Core, decision: Inadmissible) -> None:
         _both(core, known, decision.reason, decision.message)
 
 
+def halted(core: Core, known: Workload) -> None:
+    """Tell at a Workload and the user's object that nothing at all is placed now, and why."""
+    _both(core, known, texts.DISPATCH_HALTED, core.caution.halted)
+
+
 def unreachable(core: Core, attempt: Attempt, text: str) -> None:
     """Tell at the Workload and the user's object that nobody hears of the cluster where it is placed."""
     known = core.knowledge.workloads.get(attempt.workload)

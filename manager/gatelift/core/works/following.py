@@ -10,6 +10,7 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import credit, endings, placing, releasing, verdicts
+from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -119,7 +120,8 @@ def _catch_up(case: Case) -> None:
     if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
-        attempt.choose(rec.cluster, rec.policy)
+        uid = core.caution.recovery.uid_of(rec.cluster)
+        attempt.choose(rec.cluster, rec.policy, record.placed_session(known, uid))
         attempt.winner_is_written(core.next_revision())
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)

@@ -13,6 +13,7 @@ from gatelift.core.rules import kept_out, successors
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
+from gatelift.core.told import telling
 from gatelift_kube.objects.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
@@ -33,7 +34,7 @@ def pending(case: Case) -> None:
         return
     if _come_back(core, known, now):
         return
-    told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid)
+    told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid) or _halted(case)
     if told is None:
         return
     key = attempt.look
@@ -66,6 +67,24 @@ def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | Non
         core.waiting_reasons.say(rec.uid, waits)
         core.event(rec.ref, rec.uid, *waits, warning=True)
     return waits
+
+
+def _halted(case: Case) -> tuple[str, str] | None:
+    """Return that nothing at all is placed, and why, of what nobody has said yet why it waits; or that it is over."""
+    core, known = case.core, case.known
+    said = find(known.status.conditions, texts.QUOTA_RESERVED)
+    shown = said is not None and said.reason == texts.DISPATCH_HALTED
+    if not core.caution.halted:
+        return (texts.PENDING_EVALUATION, texts.DISPATCH_GOES_ON) if shown else None
+    if not shown and said is not None and said.reason != texts.PENDING_EVALUATION:
+        return None
+    due = core.caution.halt_is_told_at()
+    if case.now < due:
+        core.agenda.wake(case.attempt.look, due)
+        return None
+    if not shown:
+        telling.halted(core, known)
+    return texts.DISPATCH_HALTED, core.caution.halted
 
 
 def _says(known: Workload, reason: str, message: str) -> bool:
