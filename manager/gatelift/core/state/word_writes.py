@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 OUT_MAX = 128
 """Writes under way that follow one cluster's reports: half of those at which nothing more is decided."""
 OUT_SHARED_MAX = 8
-"""The same while others write. All that a worker says at once falls due at once, and an API server that is given it at once
-works through it before everybody's next write; eight of 50 ms still are its share of the writes a second."""
+"""The same while others write. All that a worker says at once falls due at once, and an API server that is given it
+at once works through it before everybody's next write; eight of 50 ms still are its share of the writes a second."""
 SHARED_SECONDS = 10.0
 """For so long after others have written anything a cluster has its share alone."""
 CALL_SECONDS = 0.02
@@ -65,7 +65,7 @@ def may_write(core: Core, cluster: str, key: Key, now: float) -> bool:
     """Say whether a write may go out that follows a cluster's report; if not, `key` is looked at in its turn."""
     line = _line(core, cluster)
     shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > line.out)
-    line.out_max = OUT_SHARED_MAX if shares else OUT_MAX
+    line.allow(OUT_SHARED_MAX if shares else OUT_MAX)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
     if line.ask(key, now):
