@@ -93,6 +93,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/mypy
 	$(call say,import-linter)
 	$(BIN)/lint-imports --config .importlinter
+	$(BIN)/python -m scripts.purity
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
 	$(call say,rooms and neighbours)

@@ -6,12 +6,14 @@ import math
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.core.state.release_values import DEADLINE_SECONDS
 from gatelift.durations import Seconds
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_kinds.registry import SERVED
 from gatelift_kube.process.setting_types import Flag, Whole, address
 from gatelift_kube.process.settings_file import EnvironmentSettings, Section
 from gatelift_wire.sessions.leases import least_lost, longest_right
@@ -75,10 +77,20 @@ class Leases(Section):
         return value
 
 
+def _of_a_kind(said: object) -> object:
+    """Take the name of a kind whose objects are placed."""
+    names = [each.kind for each in SERVED.travelling]
+    if said not in names:
+        raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, names))})
+    return said
+
+
 class QuotaRelease(Section):
     """When quota of what is evicted is free again (KEP-6143)."""
 
-    strategies: dict[Literal["Pod", "Job"], Literal["OnTerminating", "OnTerminal"]] = Field(default={})
+    strategies: dict[Annotated[str, BeforeValidator(_of_a_kind)], Literal["OnTerminating", "OnTerminal"]] = Field(
+        default={}
+    )
     """By kind; what is not named has the default. The annotation `gatelift.dev/release` of a ClusterQueue wins."""
     deadline: Seconds = Field(default=DEADLINE_SECONDS, le=DEADLINE_SECONDS_MAX)
     """OnTerminal: so long after the last deletionTimestamp it is free of what has not stopped."""

@@ -13,7 +13,7 @@ from gatelift_admission import texts
 from gatelift_admission.demand.requests import NO_DEFAULTS, Defaults, Pair, amounts_of, container_pairs, pod_requests
 from gatelift_admission.values.amounts import AMOUNT_MAX, nano
 from gatelift_admission.values.model import Amounts
-from gatelift_kube.objects.core import LimitRange, PodSpec
+from gatelift_kube.objects.core import LIMITS_A_CONTAINER, LIMITS_A_POD, LimitRange, PodSpec
 
 BILLION: Final = 10**9
 ABOVE_LIMITS: Final = "requests must not exceed its limits"
@@ -48,7 +48,7 @@ def range_errors(at: str, spec: PodSpec, defaults: Defaults) -> list[str]:
     ranges = defaults.limit_ranges
     if not ranges:
         return []
-    high, low, ratio = _bounds(ranges, "Container")
+    high, low, ratio = _bounds(ranges, LIMITS_A_CONTAINER)
     found = []
     for path, pair in container_pairs(spec, defaults):
         found += _broken(f"{at}.{path}", _largest(pair), _smallest(pair), high, low)
@@ -59,7 +59,7 @@ def range_errors(at: str, spec: PodSpec, defaults: Defaults) -> list[str]:
         )
         if steep:
             found.append(texts.invalid_value(f"{at}.{path}", steep, ABOVE_RATIO))
-    high, low, _ = _bounds(ranges, "Pod")
+    high, low, _ = _bounds(ranges, LIMITS_A_POD)
     if high or low:
         total = pod_requests(spec, defaults)
         found += _broken(at, total, total, high, low)

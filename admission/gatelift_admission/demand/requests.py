@@ -15,7 +15,16 @@ from typing import Final
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, PodSetDemand
 from gatelift_admission.values.transformations import Transformation, transformed
-from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
+from gatelift_kube.objects.core import (
+    LIMITS_A_CONTAINER,
+    LIMITS_A_POD,
+    Container,
+    LimitRange,
+    PodSpec,
+    Quantity,
+    ResourceRequirements,
+    RuntimeClass,
+)
 from gatelift_kube.objects.kueue import PodSet, Workload
 
 _POD_LEVEL: Final = ("cpu", "memory")
@@ -99,7 +108,7 @@ def _containers(containers: Iterable[Container], limits: Amounts, requests: Amou
 def container_pairs(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[tuple[str, Pair]]:
     """Return the path of each container, init containers first, and what it requests and is limited to."""
     ranges = defaults.limit_ranges
-    limits, requests = _range_defaults(ranges, "Container") if ranges else ({}, {})
+    limits, requests = _range_defaults(ranges, LIMITS_A_CONTAINER) if ranges else ({}, {})
     return [
         (f"{name}[{index}]", pair)
         for name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers))
@@ -111,14 +120,15 @@ def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
     """Return what one pod of `spec` requests. Raises `amounts.QuantityError` on a malformed quantity."""
     if is_plain(spec, defaults):
         return amounts_of(spec.containers[0].resources.requests)
-    limits, requests = _range_defaults(defaults.limit_ranges, "Container") if defaults.limit_ranges else ({}, {})
+    limits, requests = _range_defaults(defaults.limit_ranges, LIMITS_A_CONTAINER) if defaults.limit_ranges else ({}, {})
     main = _containers(spec.containers, limits, requests)
     total: Amounts = {}
     for _, pair in main:
         _plus(total, pair.requests)
     if spec.init_containers:
         total = _with_init(total, _containers(spec.init_containers, limits, requests))
-    pod_limits, pod_defaults = _range_defaults(defaults.limit_ranges, "Pod") if defaults.limit_ranges else ({}, {})
+    ranges = defaults.limit_ranges
+    pod_limits, pod_defaults = _range_defaults(ranges, LIMITS_A_POD) if ranges else ({}, {})
     if spec.resources is not None:
         pod = _defaulted(spec.resources, pod_limits, pod_defaults).requests
         total.update({name: amount for name, amount in pod.items() if _is_pod_level(name)})

@@ -11,14 +11,13 @@ from gatelift_admission.entries.ordering import is_true
 from gatelift_admission.feed.validation import InvalidField, quantity_errors
 from gatelift_admission.values.amounts import QuantityError, parse
 from gatelift_kube.decoding.unknown_fields import known_part
-from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
+from gatelift_kube.objects.core import POD_COUNT, Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
 
 POD_SETS_MAX: Final = 18
 POD_SET_GROUP_NAME_MAX: Final = 317
 """Characters, as in Kueue's API: what a qualified name may have."""
 CHECK_STATES_MAX: Final = 8
-_COUNTED_RESOURCE: Final = "pods"
 _ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 
 
@@ -77,7 +76,7 @@ def _resource_errors(at: str, resources: ResourceRequirements) -> list[InvalidFi
     for field, quantities in (("requests", resources.requests), ("limits", resources.limits)):
         for name, quantity in quantities.items():
             errors += quantity_errors(f"{at}.{field}[{name}]", quantity, name)
-            if name == _COUNTED_RESOURCE:
+            if name == POD_COUNT:
                 rule = "the resource pods is counted by Kueue and cannot be requested: drop it"
                 errors.append(InvalidField(f"{at}.{field}[{name}]", rule))
     return errors

@@ -15,6 +15,7 @@ from gatelift_admission.flavors.assignment import SEVERITY, AssignedPodSet, Assi
 from gatelift_admission.flavors.search import Market, Search
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, PodSetDemand, cell_of
+from gatelift_kube.objects.core import POD_COUNT
 
 
 def assign(market: Market, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor = ()) -> Assignment:
@@ -61,8 +62,8 @@ def _assign_group(
     listed = []
     for index in members:
         requests = pod_sets[index].totals()
-        if "pods" in market.catalogue.by_resource:
-            requests["pods"] = pod_sets[index].count
+        if POD_COUNT in market.catalogue.by_resource:
+            requests[POD_COUNT] = pod_sets[index].count
         listed.append(AssignedPodSet(pod_sets[index].name, pod_sets[index].count, requests))
     tried: dict[str, int] = {}
     for index in reversed(members):  # the first that asks for a resource says where its search goes on

@@ -17,6 +17,7 @@ from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Cell, PodSetDemand, Usage, cell_of
+from gatelift_kube.objects.core import POD_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,8 @@ def demand_of(market: Market, pod_sets: tuple[PodSetDemand, ...]) -> Demand | No
     listed = []
     for index, pod_set in enumerate(pod_sets):
         requests = pod_set.totals()
-        if "pods" in market.catalogue.by_resource:
-            requests["pods"] = pod_set.count
+        if POD_COUNT in market.catalogue.by_resource:
+            requests[POD_COUNT] = pod_set.count
         found = _steps(market, index, pod_set, requests, usage)
         if found is None:
             return None

@@ -173,6 +173,11 @@ class ConfigMap(Struct, frozen=True, gc=False):
     data: dict[str, str] = {}
 
 
+LIMITS_A_CONTAINER = "Container"
+LIMITS_A_POD = "Pod"
+"""What an item of a LimitRange is about."""
+
+
 class LimitRangeItem(Struct, frozen=True, gc=False):
     """core/v1 LimitRangeItem."""
 

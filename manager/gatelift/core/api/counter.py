@@ -55,6 +55,10 @@ class Counter:
         """Return what a leader knows when it takes over."""
         return cls(event.seal_key, origin, event.holder, event.counter, event.tenures)
 
+    def has_recorded(self, counter: int) -> None:
+        """Take what the Lease has counted since; an older reading of it says nothing."""
+        self.recorded = max(self.recorded, counter)
+
     def sealed(self, cluster: str) -> Sealed:
         """Return the counter that is recorded, sealed for a grant to `cluster`; `UNCOUNTED` where nobody counts."""
         if not (self.key and self.recorded):

@@ -115,6 +115,10 @@ class StatusBudget:
         """Take how many writes are under way, where somebody else counts them."""
         self.out = out
 
+    def allow(self, out_max: int) -> None:
+        """Take how many may be under way."""
+        self.out_max = out_max
+
     def earn(self) -> None:
         """Note a write that is a transition."""
         self.tokens = min(self.saved_max, self.tokens + SHARE)

@@ -233,7 +233,7 @@ class Links:
         leading = self._leading
         if isinstance(event, events.LeadershipExtended):
             leading.valid_until = event.valid_until
-            leading.counter.recorded = max(leading.counter.recorded, event.counter)
+            leading.counter.has_recorded(event.counter)
             for link in self._links.values():
                 if link.record.held and leading.valid(now):
                     self._steps.apart(link, link.extended, now, out)

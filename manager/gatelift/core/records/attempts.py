@@ -10,6 +10,7 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.pod_trouble import Trouble
@@ -61,7 +62,7 @@ ASKED_MAX = 8
 
 
 @dataclass(slots=True, kw_only=True)
-class Attempt:
+class Attempt(ShownObjects):
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
@@ -105,9 +106,6 @@ class Attempt:
     given_back: dict[str, int] = field(default_factory=dict)  # by pod set, how many of its pods count as over
     fewer_since: float | None = None  # since when fewer are said to be over than count
     falls: int = 0  # how often fewer have come to count
-    unshown_since: dict[str, float] = field(default_factory=dict)  # by object, of those that show what was before
-    mirrored_at: dict[str, float] = field(default_factory=dict)  # by object, when it was last asked to be written
-    stages_shown: dict[str, frozenset[str]] = field(default_factory=dict)  # by object, that it ran, that it was over
     given_back_at: float = float("-inf")  # when that was last asked to be written
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
@@ -332,27 +330,6 @@ class Attempt:
         self.unreported = False
 
     # --- what is shown of it ----------------------------------------------------------------------------------------
-
-    def shown(self, name: str) -> None:
-        """Take that a user's object shows what was reported, or is being written so."""
-        self.unshown_since.pop(name, None)
-
-    def mirrors(self, name: str, now: float) -> None:
-        """Take that a user's object is being written so."""
-        self.shown(name)
-        self.mirrored_at[name] = now
-
-    def unshown(self, name: str, now: float) -> float:
-        """Take that it does not; return since when."""
-        return self.unshown_since.setdefault(name, now)
-
-    def has_shown(self, name: str, stages: frozenset[str]) -> frozenset[str]:
-        """Take what a user's object shows of how far it is; return all that it has shown in this attempt."""
-        before = self.stages_shown.get(name, frozenset())
-        if stages <= before:
-            return before
-        self.stages_shown[name] = before | stages
-        return self.stages_shown[name]
 
     def trouble_shown(self) -> None:
         """Take that the Workload says what keeps its pods from running, or need not."""
