@@ -129,6 +129,51 @@ def test_hd_187_what_runs_beside_an_unreadable_record_stays_charged() -> None:
     assert engine.charged("a") == {("default", "cpu"): 2000}
 
 
+# --- whose quota was freed early, while its reservation stands ---
+
+
+def freed(count: int = 1) -> Engine:
+    """Return an engine in which the quota of `a` was freed, which was granted one pod and asks for so many."""
+    engine = engine_of(a_queue("taker", 8))
+    _asks(engine, count)
+    engine.release("a", 0.5)
+    assert not engine.charged("a")
+    return engine
+
+
+def _asks(engine: Engine, count: int = 1) -> None:
+    pods = pod_set(count=count, requests={"cpu": 2})
+    granted = PodSetAssignment("main", {"cpu": "default"}, {"cpu": "2"}, None)  # such a record is read anew each time
+    status = reserved_status(Admission("taker", (granted,)))
+    engine.workload_changed(workload("a", pods, queue="taker", status=status), 0.0)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_hd_361_what_is_named_beside_a_reservation_that_was_freed_is_charged_at_once(count: int) -> None:
+    """Another epoch may have all that it asks for, and a record that is written anew changes nothing."""
+    engine = freed(count)
+    engine.set_ghost("a", runs=True)
+    whole = {("default", "cpu"): 2000 * count}
+    assert engine.charged("a") == whole
+    _asks(engine, count)
+    assert engine.charged("a") == whole
+    engine.set_ghost("a", runs=True)
+    engine.workload_changed(waiting("a", count=count), 0.6)
+    assert engine.charged("a") == whole
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_hd_361_it_is_free_again_once_nothing_runs_beside_it(*, given_back: bool) -> None:
+    engine = freed()
+    engine.set_ghost("a", runs=True)
+    if given_back:
+        engine.workload_changed(waiting("a"), 0.6)
+    engine.set_ghost("a", runs=False)
+    assert not engine.charged("a")
+    _asks(engine)
+    assert bool(engine.charged("a")) is given_back, "granted anew, or still freed"
+
+
 # --- what the next leader knows ---
 
 FINISHED = WorkloadStatus(conditions=(Condition(type="Finished", status="True"),))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.cluster import Doc
 from support.sim.history import History
+from support.sim.port import ApiPort
 
 QUEUES = (pytest.param("stays", id="local"), pytest.param("travels", id="worker"))
 MANAGED = "kueue.x-k8s.io/managed"
@@ -115,6 +117,84 @@ def test_hd_333_a_pod_that_is_over_stays_as_it_is() -> None:
     assert pod["status"]["phase"] == "Succeeded"
     assert "deletionTimestamp" not in pod["metadata"]
     assert history.workload("one") is None, "it waits for no end of its pod"
+
+
+def ends_unheard(kind: str = "Pod") -> tuple[History, str]:
+    """Return a history in which it has succeeded at a worker that is cut off, and its Workload is deleted."""
+    history = History()
+    if kind == "Pod":
+        history.pod("one", "travels", seconds=10.0)
+    else:
+        history.job("one", "travels", seconds=10.0)
+    cluster = history.until_runs("one", kind)
+    history.cut(cluster)
+    history.passes(15.0)
+    assert history.containers("one", kind) == 0
+    workload_goes(history, kind)
+    history.passes(2.0)
+    return history, cluster
+
+
+def shows_its_end(history: History) -> bool:
+    return ((at_home(history) or {}).get("status") or {}).get("phase") == "Succeeded"
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_362_a_pod_that_has_succeeded_elsewhere_shows_that_and_stays(*, another_leads: bool) -> None:
+    """Its cluster says so after the Workload was deleted."""
+    history, cluster = ends_unheard()
+    if another_leads:
+        history.kill_leader()
+        history.until("another leads", history.leads, 120.0)
+    history.mend(cluster)
+    history.until("its Workload is gone", lambda: history.workload("one") is None, 120.0)
+    history.passes(60.0)
+    assert shows_its_end(history)
+    pod = at_home(history)
+    assert pod is not None
+    assert "deletionTimestamp" not in pod["metadata"]
+    assert MANAGED not in pod["metadata"].get("finalizers", ())
+    assert history.leader.charges("travels") == 0
+    assert not history.objects(cluster, POD)
+
+
+@pytest.mark.parametrize("after", [0.0, 0.05, 0.5])
+def test_hd_362_whoever_leads_next_shows_it_when_the_one_before_has_heard_of_it(
+    after: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No cluster forgets how it ended before that is shown."""
+    history, cluster = ends_unheard()
+    with monkeypatch.context() as refusing:
+        send = ApiPort._send
+
+        def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
+            if isinstance(command, Patch) and command.ref.resource == POD and command.subresource == "status":
+                port._timeline.after(0.02, lambda: port._refuse(command))
+            else:
+                send(port, command, deadline)
+
+        refusing.setattr(ApiPort, "_send", sent)
+        refusing.setattr("support.sim.port.REFUSALS", (429,))
+        history.mend(cluster)
+        history.until("its cluster is heard", lambda: history.connected(cluster), 60.0)
+        history.passes(1.0 + after)
+        assert not shows_its_end(history)
+        history.kill_leader()
+    history.until("another leads", history.leads, 120.0)
+    history.until("its Workload is gone", lambda: history.workload("one") is None, 120.0)
+    assert shows_its_end(history)
+
+
+def test_hd_362_a_job_that_is_over_elsewhere_shows_that_and_runs_no_second_time() -> None:
+    history, cluster = ends_unheard("Job")
+    history.mend(cluster)
+    for _ in range(120):
+        history.passes(1.0)
+        assert history.containers("one", "Job") == 0
+    job = at_home(history, JOB)
+    assert job is not None
+    assert [each["type"] for each in job["status"]["conditions"] if each["status"] == "True"][-1] == "Complete"
+    assert history.workload("one", "Job") is None
 
 
 def test_hd_334_a_workload_that_is_one_too_many_ends_nothing() -> None:

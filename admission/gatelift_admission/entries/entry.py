@@ -86,7 +86,8 @@ class Entry(Stander):
     runs_in: str
     """In which ClusterQueue that is charged, as the caller remembers; "" for what its LocalQueue says."""
     ghost: bool
-    """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
+    """Its object shows no reservation, or a freed one, and it runs all the same: charged by `held_counts`, see
+    `ghosts`."""
     on_hold: bool
     """The caller keeps it out of the queues, wherever it stands (`Engine.block`)."""
     backoff_until: float | None

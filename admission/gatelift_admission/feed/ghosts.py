@@ -1,6 +1,7 @@
 """What runs though its object shows no reservation: charged all the same, until it is over.
 
-A record gives its reservation back while something runs beside it: that stays charged where it was, in its flavors.
+A record gives its reservation back while something runs beside it: that stays charged where it was, in its flavors;
+as what is named after the quota of its record was freed early, while the reservation stands there.
 Or somebody took the reservation off the object, and nobody can tell any more which flavors it had: it is charged all
 that it asks for, to the queue where it is, in the first flavor of each resource there. It may take that above its
 quota; whoever feeds the engine says that it is nobody's to preempt (`Engine.set_unreachable`). In which queue it was
@@ -11,7 +12,7 @@ charged the feeder may remember; where nobody can tell, it is kept free everywhe
 from __future__ import annotations
 
 from gatelift_admission.demand.grants import NOTHING, Grant, GrantedPodSet
-from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.entries.entry import RESERVING, Entry, Phase
 from gatelift_admission.feed import places
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import charging
@@ -23,9 +24,14 @@ from gatelift_kube.objects.kueue import Admission
 def hold(state: State, entry: Entry, queue: str = "") -> None:
     """Charge a workload that waits, by its object, as what runs: in `queue`, where somebody remembers that.
 
-    Where the queue is not known it is adrift; nothing is charged where its requests cannot be read.
+    Where the queue is not known it is adrift; nothing is charged where its requests cannot be read. What has a
+    reservation is charged by that, and anew where its quota was freed before (HD-361).
     """
     entry.runs, entry.runs_in = True, queue or entry.runs_in
+    if entry.phase in RESERVING and entry.held_counts is not None and not entry.ghost:
+        _charge_most(state, entry)
+        charging.settle(state, entry)
+        return
     if entry.phase is not Phase.PENDING or (entry.ghost and entry.uid not in state.adrift):
         return
     known = _queue_of(state, entry)
@@ -79,11 +85,9 @@ def goes_on(state: State, entry: Entry) -> bool:
     """
     if entry.ghost:
         return True
-    granted = entry.grant.pod_sets
-    if entry.phase is not Phase.PENDING or not granted:
+    if entry.phase is not Phase.PENDING or not entry.grant.pod_sets:
         return False
-    asked = {one.name: one for one in _all_asked(state, entry, state.queues.get(entry.grant.queue))}
-    _charge(entry, entry.grant.written, tuple(_most(one, asked.get(one.name)) for one in granted))
+    _charge_most(state, entry)
     return True
 
 
@@ -98,6 +102,13 @@ def let_go(state: State, entry: Entry) -> None:
     if entry.phase is Phase.PENDING:
         entry.grant, entry.held_counts = NOTHING, None
     state.review[entry.uid] = entry
+
+
+def _charge_most(state: State, entry: Entry) -> None:
+    """Charge what was granted, in the very place, and all that is asked for where that is more."""
+    asked = {one.name: one for one in _all_asked(state, entry, state.queues.get(entry.grant.queue))}
+    granted = entry.grant.pod_sets
+    _charge(entry, entry.grant.written, tuple(_most(one, asked.get(one.name)) for one in granted))
 
 
 def _charge(entry: Entry, written: Admission, granted: tuple[GrantedPodSet, ...]) -> None:

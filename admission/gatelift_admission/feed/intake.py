@@ -95,7 +95,8 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
             ghosts.is_found(state, entry)
             entry.evicted = entry.preempted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
-        _read_grant(entry)
+        if not entry.ghost:  # what runs beside a reservation that was freed is charged by what it may have
+            _read_grant(entry)
     elif not (entry.runs and ghosts.goes_on(state, entry)) and entry.held_counts is None:
         entry.grant = NOTHING
     if phase is not Phase.RESERVED and phase is not Phase.ADMITTED:

@@ -152,9 +152,18 @@ def deleted(case: Case) -> None:
             core.ledger.undo(attempt.uid)
     if core.ledger.release(attempt.uid, now):
         core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
+    if ended_with.is_to_be_shown(case):
+        shown_end.ask_for(case)
+        return
     placing.forget(core, attempt, now, gone=True)
     placing.forget_kept(case)
     core.mark_work(case.work)
+    _let_go(case)
+
+
+def _let_go(case: Case) -> None:
+    """Let a Workload go of which nothing runs, once its object need not go before it."""
+    core, known = case.core, case.known
     if ended_with.is_to_come(case):
         return
     if known.metadata.deletion_timestamp is not None:

@@ -1,18 +1,20 @@
 """Whether the user's object ends with its Workload, which somebody deleted: as in Kueue, pods do. Pure.
 
 Not where that was our doing, or may have been: what asks for something else than its Workload gets another one, and so
-does what came back into its queue. While the record is in doubt both wait, and what is over stays. Neighbours:
-`endings` keeps the Workload until the object goes, `works.ending_objects` asks for that.
+does what came back into its queue. While the record is in doubt both wait, and what is over stays: also what has
+ended by its cluster's word alone, with its Workload until it shows that (HD-362). Neighbours: `endings` keeps the
+Workload until the object goes, `works.ending_objects` asks for that.
 """
 
 from __future__ import annotations
 
-from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempt_states import AttemptState, Wire
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import ends
 from gatelift.core.state.case import Case
 from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
 
 def is_due(case: Case) -> bool:
@@ -26,6 +28,8 @@ def is_to_come(case: Case) -> bool:
     known, attempt = case.known, case.attempt
     if not ends.is_deleted(known.metadata) or attempt.state is not AttemptState.ENDED or attempt.deleted_by_us:
         return False
+    if is_to_be_shown(case):
+        return False
     if case.work.gathered is not None:
         return _names_any(case, case.work.gathered)
     owner = case.work.only_object
@@ -36,6 +40,21 @@ def is_to_come(case: Case) -> bool:
     if case.rec.finished or owner.kind.outcome(owner.object) is not None:
         return False
     return owner.kind.equivalent(known, owner.object)
+
+
+def is_to_be_shown(case: Case) -> bool:
+    """Say whether the user's object is to show first how it ended elsewhere: without its Workload nobody would know.
+
+    Whatever time that takes; not where the API server refuses it for good.
+    """
+    known, attempt, owner = case.known, case.attempt, case.work.only_object
+    if owner is None or not ends.is_deleted(known.metadata) or ends.is_deleted(owner.object.metadata):
+        return False
+    if attempt.outcome is None or attempt.outcome.how is not Wire.FINISHED or attempt.cluster in {"", LOCAL_CLUSTER}:
+        return False
+    if case.rec.finished or not owner.managed or owner.workload != key_of(known.metadata):
+        return False
+    return owner.kind.outcome(owner.object) is None and not case.core.resting.hopeless(owner.ref)
 
 
 def is_due_for(case: Case, owner: Owner) -> bool:

@@ -49,14 +49,20 @@ def waits_until(case: Case) -> float:
     owner = case.work.only_object if attempt.cluster not in {"", LOCAL_CLUSTER} else None
     if owner is None or owner.kind.outcome(owner.object) is not None:
         return 0.0
-    if attempt.await_shown_end(now):
-        core.resting.renewed(owner.ref)
-        core.mark_owner(owner)
+    ask_for(case)
     why = core.resting.hopeless(owner.ref)
     if not why and now < attempt.ended_at + SHOW_END_SECONDS:
         return attempt.ended_at + SHOW_END_SECONDS
     attempt.end_not_shown(why or texts.NOT_WRITTEN_IN_TIME)
     return 0.0
+
+
+def ask_for(case: Case) -> None:
+    """Have the user's object show the end: tried anew as that begins."""
+    owner = case.work.only_object
+    if owner is not None and case.attempt.await_shown_end(case.now):
+        case.core.resting.renewed(owner.ref)
+        case.core.mark_owner(owner)
 
 
 def show(case: Case, owner: Owner) -> None:
