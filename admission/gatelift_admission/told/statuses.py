@@ -1,6 +1,6 @@
 """Status of ClusterQueues, LocalQueues and Cohorts, as people see it: counts, usage in spec order, Active, shares.
 
-Pure: from the state to values; the caller adds transition times and writes. Neighbour: `engine`.
+Pure: from the state to values; the caller adds transition times and writes. Neighbour: `answers`.
 """
 
 from __future__ import annotations
