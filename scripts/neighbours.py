@@ -1,9 +1,9 @@
 """The files that a docstring calls its neighbours are neighbours: one imports the other, or names it in its code.
 
-A sentence that begins with `Neighbours:` or `Neighbour:` names files in backticks, each with what it is to this one. What
-is named must be there, and must be met in the code: imported by one of the two, or named as what the other keeps
-(`core.doubts` of `state.doubts`), or defined in this very file. Claims that nobody can check rot first: that there are no
-other users is not said.
+A sentence that begins with `Neighbours:` or `Neighbour:` names files in backticks, each with what it is to this one.
+What is named must be there, and must be met in the code: imported by one of the two, or named as what the other keeps
+(`core.doubts` of `state.doubts`), or defined in this very file. Claims that nobody can check rot first: that there are
+no other users is not said.
 
 Run: `python -m scripts.neighbours`; it prints each name that is no neighbour, and fails if there is one.
 """
