@@ -1,8 +1,9 @@
 """The files that a docstring calls its neighbours are neighbours: one imports the other, or names it in its code.
 
-A sentence that begins with `Neighbours:` names files in backticks, each with what it is to this one. What is named must
-be there, and must be met in the code: imported by one of the two, or named as what the other keeps (`core.doubts` of
-`state.doubts`), or defined in this very file. Claims that nobody can check rot first.
+A sentence that begins with `Neighbours:` or `Neighbour:` names files in backticks, each with what it is to this one.
+What is named must be there, and must be met in the code: imported by one of the two, or named as what the other keeps
+(`core.doubts` of `state.doubts`), or defined in this very file. Claims that nobody can check rot first: that there are
+no other users is not said.
 
 Run: `python -m scripts.neighbours`; it prints each name that is no neighbour, and fails if there is one.
 """
@@ -26,7 +27,9 @@ PACKAGES = {
     "gatelift_sandbox": "sandbox",
     "gatelift_wire": "protos",
 }
-SENTENCE = re.compile(r"Neighbours:(.*?)(?:\n\n|\Z)", re.DOTALL)
+SENTENCE = re.compile(r"Neighbours?:(.*?)(?:\n\n|\Z)", re.DOTALL)
+CLAIM = re.compile(r"\bonly (?:users?|callers?|importers?)\b|\bOnly\b[^.;]*\b(?:imports?|calls?|uses?) it\b")
+"""What says that there are no others: that is for a contract of `.importlinter`, or for nobody."""
 BRACKETS = re.compile(r"\([^()]*\)")
 NAME = re.compile(r"`([\w./]+)`")
 
@@ -40,6 +43,8 @@ class Module:
     """Dotted names, of modules and of what they define."""
     words: frozenset[str]
     """Names and attributes in its code, and what it defines."""
+    claims: tuple[str, ...] = ()
+    """What its docstrings say of there being no others."""
 
 
 def read(text: str) -> Module:
@@ -55,7 +60,10 @@ def read(text: str) -> Module:
             words.add(node.name)
     said = SENTENCE.search(ast.get_docstring(tree) or "")
     named = NAME.findall(BRACKETS.sub("", said.group(1))) if said else []
-    return Module(tuple(named), frozenset(imported_names(tree)), frozenset(words))
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, documented)]
+    claims = tuple(found.group() for each in texts for found in CLAIM.finditer(each))
+    return Module(tuple(named), frozenset(imported_names(tree)), frozenset(words), claims)
 
 
 def modules(root: Path = ROOT) -> dict[str, Module]:
@@ -104,11 +112,14 @@ def main() -> int:
     """Print what is wrong; 1 if anything is."""
     known = modules()
     wrong = strangers(known)
+    claimed = [(one, claim) for one, module in known.items() for claim in module.claims]
     for one, name in wrong:
         print(f"{one}: `{name}` is no neighbour: neither imports or names the other")
+    for one, claim in claimed:
+        print(f"{one}: `{claim}` is what nothing holds: name neighbours, or write a contract")
     told = sum(1 for each in known.values() if each.neighbours)
     print(f"{told} files name their neighbours")
-    return 1 if wrong else 0
+    return 1 if wrong or claimed else 0
 
 
 if __name__ == "__main__":

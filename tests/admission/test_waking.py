@@ -27,9 +27,15 @@ def queue(name: str = "cq", root: str = "tree") -> TreeNode:
     return TreeNode(name, is_queue=True, quotas={CELL: Quota(nominal=TEN[CELL])}, root=root)
 
 
+def release(wakes: Wakes, node: TreeNode, level: int, now: float) -> None:
+    period = wakes.period(node.root, SETTINGS)
+    wakes.kept_quota.released(node, TEN, level, now, period)
+    wakes.released(node.root, (CELL,), level, now, period)
+
+
 def test_equals_and_better_come_soon_and_the_rest_a_period_later() -> None:
     wakes = Wakes()
-    wakes.released(queue(), TEN, (CELL,), 5, 0.0, SETTINGS)
+    release(wakes, queue(), 5, 0.0)
     assert wakes.next_time() == SOON
     wakes.expire(SOON, SETTINGS)
     assert turns(wakes, 1, 5, 9) == [Band(9, None, within=True), Band(5, 9, within=True)]
@@ -46,16 +52,16 @@ def test_equals_and_better_come_soon_and_the_rest_a_period_later() -> None:
 
 def test_those_who_gave_back_the_least_say_who_is_looked_at_soon() -> None:
     wakes = Wakes()
-    wakes.released(queue("a"), TEN, (CELL,), 5, 0.0, SETTINGS)
-    wakes.released(queue("b"), TEN, (CELL,), 1, 0.001, SETTINGS)
+    release(wakes, queue("a"), 5, 0.0)
+    release(wakes, queue("b"), 1, 0.001)
     wakes.expire(SOON, SETTINGS)
     assert turns(wakes, 0, 1, 5) == [Band(5, None, within=True), Band(1, 5, within=True)]
 
 
 def test_what_is_kept_when_all_have_their_turn_is_offered_again_once_it_is_not() -> None:
     wakes = Wakes()
-    wakes.released(queue("a"), TEN, (CELL,), 5, 0.0, SETTINGS)
-    wakes.released(queue("b"), TEN, (CELL,), 5, 0.15, SETTINGS)
+    release(wakes, queue("a"), 5, 0.0)
+    release(wakes, queue("b"), 5, 0.15)
     wakes.expire(0.2, SETTINGS)
     assert wakes.next_time() == 0.15 + 0.2
     wakes.expire(0.15 + 0.2, SETTINGS)
@@ -64,7 +70,7 @@ def test_what_is_kept_when_all_have_their_turn_is_offered_again_once_it_is_not()
 
 def test_many_priorities_share_the_last_turn() -> None:
     wakes = Wakes()
-    wakes.released(queue(), TEN, (CELL,), 0, 0.0, SETTINGS)
+    release(wakes, queue(), 0, 0.0)
     wakes.expire(SOON, SETTINGS)
     found = turns(wakes, *range(100))
     assert len(found) == BANDS_MAX + 1
@@ -73,7 +79,7 @@ def test_many_priorities_share_the_last_turn() -> None:
 
 def test_who_arrives_waits_only_while_the_period_has_grown_and_something_is_kept() -> None:
     wakes = Wakes()
-    wakes.released(queue(), TEN, (CELL,), 5, 0.0, SETTINGS)
+    release(wakes, queue(), 5, 0.0)
     assert not wakes.careful("tree", SETTINGS)
     wakes.preempted_soon("tree", SETTINGS)
     assert wakes.careful("tree", SETTINGS)
@@ -88,7 +94,7 @@ def test_the_period_shrinks_by_time_not_by_turns() -> None:
         for _ in range(4):
             wakes.preempted_soon("tree", SETTINGS)
         for number in range(int(10 / step)):
-            wakes.released(queue(), TEN, (CELL,), 5, number * step, SETTINGS)
+            release(wakes, queue(), 5, number * step)
             wakes.expire(number * step + step / 2, SETTINGS)
         assert SETTINGS.wake_period < wakes.period("tree", SETTINGS) < 1.0
     assert abs(often.period("tree", SETTINGS) - seldom.period("tree", SETTINGS)) < 0.1

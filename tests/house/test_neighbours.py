@@ -31,6 +31,7 @@ def found(tmp_path: Path, named: str) -> list[tuple[str, str]]:
 def test_rm_7_whoever_is_called_a_neighbour_is_one() -> None:
     known = neighbours.modules()
     assert neighbours.strangers(known) == []
+    assert {one: module.claims for one, module in known.items() if module.claims} == {}
     assert sum(1 for each in known.values() if each.neighbours) >= 100
 
 
@@ -42,3 +43,18 @@ def test_rm_7_what_is_imported_named_or_defined_is_a_neighbour(tmp_path: Path, n
 @pytest.mark.parametrize("named", ["strangers", "strangers.py", "nobody", "strangers.Key"])
 def test_rm_7_a_file_that_nobody_meets_or_that_is_not_there_is_no_neighbour(tmp_path: Path, named: str) -> None:
     assert found(tmp_path, f"`keys`, `{named}` (beside it)") == [("gatelift_wire.reader", named)]
+
+
+@pytest.mark.parametrize("word", ["Neighbour", "Neighbours"])
+def test_rm_7_one_neighbour_is_read_as_many_are(word: str) -> None:
+    text = f'"""Reads.\n\n{word}: `keys` (makes them), `strangers`."""\n'
+    assert neighbours.read(text).neighbours == ("keys", "strangers")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["`engine` and `cycle` are its only users.", "Only the codec and the gRPC adapters import it.", "Its only caller."],
+)
+def test_rm_7_that_there_are_no_others_is_not_said_where_nothing_holds_it(said: str) -> None:
+    assert neighbours.read(f'class A:\n    """{said}"""\n').claims
+    assert not neighbours.read('"""Only what is read it keeps. Users: `keys`."""').claims

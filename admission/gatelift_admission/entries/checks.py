@@ -1,4 +1,4 @@
-"""Admission checks: which a ClusterQueue requires for the flavors that were assigned. Neighbour: `cycle`."""
+"""Admission checks: which a ClusterQueue requires for the flavors that were assigned. Neighbour: `reservation`."""
 
 from __future__ import annotations
 

@@ -20,10 +20,11 @@ from gatelift_kube.objects.core import POD_COUNT
 
 def assign(market: Market, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor = ()) -> Assignment:
     """Find flavors for all pod sets; stops at the first pod set that cannot fit."""
-    result = Assignment()
+    found = _Assigning(market, pod_sets)
+    result = found.result
     listed: list[tuple[int, AssignedPodSet]] = []
     for members in _groups(pod_sets):
-        together = _assign_group(market, members, pod_sets, cursor, result)
+        together = found.group(members, cursor)
         result.pod_sets += together
         listed += zip(members, together, strict=True)
         for assigned in together:
@@ -55,31 +56,65 @@ def _groups(pod_sets: tuple[PodSetDemand, ...]) -> list[tuple[int, ...]]:
     return list(found.values())
 
 
-def _assign_group(
-    market: Market, members: tuple[int, ...], pod_sets: tuple[PodSetDemand, ...], cursor: Cursor, result: Assignment
-) -> list[AssignedPodSet]:
-    """Find flavors for what the members of a group request together; each is given those of its own resources."""
-    listed = []
-    for index in members:
-        requests = pod_sets[index].totals()
-        if POD_COUNT in market.catalogue.by_resource:
-            requests[POD_COUNT] = pod_sets[index].count
-        listed.append(AssignedPodSet(pod_sets[index].name, pod_sets[index].count, requests))
-    tried: dict[str, int] = {}
-    for index in reversed(members):  # the first that asks for a resource says where its search goes on
-        if index < len(cursor):
-            tried.update(cursor[index])
-    if len(members) == 1:
-        _assign_pod_set(market, members, pod_sets, tried, result, listed[0])
+class _Assigning:
+    """One assignment under way."""
+
+    __slots__ = ("market", "pod_sets", "result")
+
+    def __init__(self, market: Market, pod_sets: tuple[PodSetDemand, ...]) -> None:
+        self.market = market
+        self.pod_sets = pod_sets
+        self.result = Assignment()
+
+    def group(self, members: tuple[int, ...], cursor: Cursor) -> list[AssignedPodSet]:
+        """Find flavors for what the members of a group request together; each is given those of its own resources."""
+        pod_sets, listed = self.pod_sets, []
+        for index in members:
+            requests = pod_sets[index].totals()
+            if POD_COUNT in self.market.catalogue.by_resource:
+                requests[POD_COUNT] = pod_sets[index].count
+            listed.append(AssignedPodSet(pod_sets[index].name, pod_sets[index].count, requests))
+        tried: dict[str, int] = {}
+        for index in reversed(members):  # the first that asks for a resource says where its search goes on
+            if index < len(cursor):
+                tried.update(cursor[index])
+        if len(members) == 1:
+            self._find(members, tried, listed[0])
+            return listed
+        whole = AssignedPodSet("", 0, _together(listed))
+        self._find(members, tried, whole)
+        for one in listed:
+            one.flavors = {name: flavor for name, flavor in whole.flavors.items() if name in one.requests}
+            one.tried = {name: index for name, index in whole.tried.items() if name in one.requests}
+            one.mode, one.level, one.short = whole.mode, whole.level, whole.short
+            one.reasons, one.reason, one.attempts = list(whole.reasons), whole.reason, list(whole.attempts)
         return listed
-    whole = AssignedPodSet("", 0, _together(listed))
-    _assign_pod_set(market, members, pod_sets, tried, result, whole)
-    for one in listed:
-        one.flavors = {name: flavor for name, flavor in whole.flavors.items() if name in one.requests}
-        one.tried = {name: index for name, index in whole.tried.items() if name in one.requests}
-        one.mode, one.level, one.short = whole.mode, whole.level, whole.short
-        one.reasons, one.reason, one.attempts = list(whole.reasons), whole.reason, list(whole.attempts)
-    return listed
+
+    def _find(self, members: tuple[int, ...], tried: Mapping[str, int], out: AssignedPodSet) -> None:
+        """Find flavors for what `out` requests, which have to suit all members."""
+        market, result, requests = self.market, self.result, out.requests
+        by_resource = market.catalogue.by_resource
+        for resource in sorted(requests):
+            if resource in out.flavors:
+                continue
+            group = by_resource.get(resource)
+            if group is None:
+                if requests[resource] == 0 or market.ignore_undeclared:
+                    continue
+                _fail(out, [texts.resource_unavailable(resource)], texts.NO_MATCHING_FLAVOR)
+                break
+            wanted = [name for name in sorted(requests) if name in group.resources]
+            search = Search(market, members, self.pod_sets, {name: requests[name] for name in wanted}, result.usage)
+            best = search.run(group, tried.get(resource, -1) + 1)
+            out.attempts += search.attempts
+            out.tried.update(dict.fromkeys(wanted, search.last))
+            if (best is None or best.lowest is not Mode.FIT) and not result.lacks:
+                result.lacks = tuple(attempt.option for attempt in search.attempts if attempt.option)
+                result.lacks_anything = bool(result.pod_sets) and market.catalogue.has_choice
+            if best is None:
+                _fail(out, search.reasons(), search.reason())
+                break
+            _take(out, wanted, best, search)
 
 
 def _together(listed: list[AssignedPodSet]) -> Amounts:
@@ -88,39 +123,6 @@ def _together(listed: list[AssignedPodSet]) -> Amounts:
         for name, amount in one.requests.items():
             total[name] = amounts.add(total.get(name, 0), amount)
     return total
-
-
-def _assign_pod_set(
-    market: Market,
-    members: tuple[int, ...],
-    pod_sets: tuple[PodSetDemand, ...],
-    tried: Mapping[str, int],
-    result: Assignment,
-    out: AssignedPodSet,
-) -> None:
-    """Find flavors for what `out` requests, which have to suit all members."""
-    requests, by_resource = out.requests, market.catalogue.by_resource
-    for resource in sorted(requests):
-        if resource in out.flavors:
-            continue
-        group = by_resource.get(resource)
-        if group is None:
-            if requests[resource] == 0 or market.ignore_undeclared:
-                continue
-            _fail(out, [texts.resource_unavailable(resource)], texts.NO_MATCHING_FLAVOR)
-            break
-        wanted = [name for name in sorted(requests) if name in group.resources]
-        search = Search(market, members, pod_sets, {name: requests[name] for name in wanted}, result.usage)
-        best = search.run(group, tried.get(resource, -1) + 1)
-        out.attempts += search.attempts
-        out.tried.update(dict.fromkeys(wanted, search.last))
-        if (best is None or best.lowest is not Mode.FIT) and not result.lacks:
-            result.lacks = tuple(attempt.option for attempt in search.attempts if attempt.option)
-            result.lacks_anything = bool(result.pod_sets) and market.catalogue.has_choice
-        if best is None:
-            _fail(out, search.reasons(), search.reason())
-            break
-        _take(out, wanted, best, search)
 
 
 def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:

@@ -127,21 +127,20 @@ def _take_fair(search: _Search, node: TreeNode, strategy: str, again: dict[TreeN
     new, old = share(tree, mine), share(tree, theirs)
     queue = search.left[node]
     while queue:
-        if _allowed(search, strategy, new, old, theirs, queue[0]):
+        if (new < old) if strategy == INITIAL_SHARE else (new <= _share_without(search, theirs, queue[0])):
             return search.take(node, Reason.FAIR_SHARING)
         again.setdefault(node, deque()).append(queue.popleft())
     return False
 
 
-def _allowed(search: _Search, strategy: str, new: Share, old: Share, theirs: TreeNode, one: Candidate) -> bool:
-    if strategy == INITIAL_SHARE:
-        return new < old
+def _share_without(search: _Search, side: TreeNode, one: Candidate) -> Share:
+    """Return the share of a side once a candidate has left."""
     tree = search.scene.tree
     mark = tree.mark()
     tree.remove_usage(one.stream.node, one.entry.charged)
-    final = share(tree, theirs)
+    final = share(tree, side)
     tree.undo(mark)
-    return new <= final
+    return final
 
 
 def _second(search: _Search) -> bool:

@@ -1,4 +1,4 @@
-"""The words of a preemption: who leaves for whom, why, and where both stand in the tree. Neighbour: `cycle`."""
+"""The words of a preemption: who leaves for whom, why, and where both stand in the tree. Neighbour: `outcomes`."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import postponing
 from gatelift_admission.rounds.heads import heads_of
-from gatelift_admission.rounds.nomination import fitting, nominate
+from gatelift_admission.rounds.nomination import Given, fitting, nominate
 from gatelift_admission.rounds.outcomes import RoundOutcomes
 from gatelift_admission.rounds.progress import AdmissionRound, Nominee, RoundsBegun, take_next
 from gatelift_admission.state import wakeups
@@ -294,7 +294,7 @@ class Cycle:
         self.nominations += 1
         mark = claims.without_victims(tree)
         claimed = frozenset((*round_.admitted, *claims.victims))
-        plan = nominate(self._state, entry, queue, claimed=claimed, pins=before.pins)
+        plan = nominate(self._state, entry, queue, given=Given(claimed, before.pins))
         tree.undo(mark)
         return plan, plan.assignment.mode is Mode.FIT
 

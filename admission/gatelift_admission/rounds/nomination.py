@@ -6,6 +6,7 @@ Neighbours: `cycle` nominates and decides; `flavors` assigns; `preemption.oracle
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import Final, NamedTuple
 
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.flavors.assigner import assign
@@ -34,22 +35,25 @@ def fitting(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
     return None if levels is None else Plan(known.assignment(levels), (), known, levels)
 
 
-def nominate(
-    state: State,
-    entry: Entry,
-    queue: QueueModel,
-    *,
-    cursor: Cursor = (),
-    claimed: frozenset[str] = frozenset(),
-    pins: Pins | None = None,
-) -> Plan:
+class Given(NamedTuple):
+    """What a nomination starts from beside the tree."""
+
+    claimed: frozenset[str] = frozenset()
+    """Victims that count as gone: their usage is not in the tree."""
+    pins: Pins | None = None
+    """The only flavors to consider."""
+
+
+_NOTHING_GIVEN: Final = Given()
+
+
+def nominate(state: State, entry: Entry, queue: QueueModel, cursor: Cursor = (), given: Given = _NOTHING_GIVEN) -> Plan:
     """Return what could be done for `entry` in `queue` with the tree as it stands.
 
-    `claimed`: victims that count as gone (their usage is not in the tree); `pins`: the only flavors to consider. A
-    workload that may run with fewer pods (minCount, KEP-420) gets as many as are possible if all are not.
+    A workload that may run with fewer pods (minCount, KEP-420) gets as many as are possible if all are not.
     """
-    oracle = state.oracle(entry, queue, claimed)
-    market = state.market(queue, oracle, pins)
+    oracle = state.oracle(entry, queue, given.claimed)
+    market = state.market(queue, oracle, given.pins)
     full = _plan(market, oracle, entry.pod_sets, cursor)
     if full.possible or not any(_spare(one) for one in entry.pod_sets):
         return full

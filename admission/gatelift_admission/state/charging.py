@@ -86,10 +86,13 @@ def _released(state: State, release: Release) -> None:
     if release.outside:
         state.happened(root)
     wakeups.touch(state, root)
-    if wakeups.period_of(state, root) <= 0:
+    period = wakeups.period_of(state, root)
+    if period <= 0:
         wakeups.wake(state, root, release.cells)
         return
-    state.wakes.released(giver, release.usage, release.cells, release.priority, state.now, state.settings)
+    if release.usage:
+        state.wakes.kept_quota.released(giver, release.usage, release.priority, state.now, period)
+    state.wakes.released(root, release.cells, release.priority, state.now, period)
     for queue, node, room in state.members.get(root, ()):
         blocked = queue.pending.blocked
         if blocked is None or state.postponed.waits_on(blocked, tree, node, state.now):

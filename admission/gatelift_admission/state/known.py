@@ -55,7 +55,7 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """Everything known. `engine` and `cycle` are its only users."""
+    """Everything known. Each room above is given it."""
 
     settings: EngineSettings = field(default_factory=EngineSettings)
     now: float = 0.0

@@ -1,6 +1,6 @@
 """Status of ClusterQueues, LocalQueues and Cohorts, as people see it: counts, usage in spec order, Active, shares.
 
-Pure: from the state to values; the caller adds transition times and writes. Neighbour: `engine`.
+Pure: from the state to values; the caller adds transition times and writes. Neighbour: `answers`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
     if queue is None:
         return None
     active = cluster_queue_active(queue.object, state.flavors, state.checks, state.cohorts)
-    counts, borrows = state.ledger.queue(name), bool(queue.spec.cohort_name)
+    nominal = state.nominal(queue.object) if queue.spec.cohort_name else {}
     fair = bool(state.settings.fair_sharing)
     weighted = _published(state, state.ensure().queues.get(name)) if fair else None
-    return _figures(state, active, counts, queue.object, borrows=borrows, weighted_share=weighted)
+    return _figures(active, state.ledger.queue(name), queue.object, nominal, weighted)
 
 
 def queue_is_used(state: State, name: str) -> bool:
@@ -116,19 +116,13 @@ def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:
     # Not `queue.active`, which is brought up to date with the tree: a standby does that no sooner than it leads.
     above = cluster_queue_active(found, state.flavors, state.checks, state.cohorts) if found is not None else None
     active = local_queue_active(local.object, above)
-    return _figures(state, active, state.ledger.local_queue(key), found, borrows=None)
+    return _figures(active, state.ledger.local_queue(key), found, {})
 
 
 def _figures(
-    state: State,
-    active: Active,
-    counts: Counts,
-    queue: ClusterQueue | None,
-    *,
-    borrows: bool | None,
-    weighted_share: int | None = None,
+    active: Active, counts: Counts, queue: ClusterQueue | None, nominal: Usage, weighted_share: int | None = None
 ) -> QueueFigures:
-    nominal = state.nominal(queue) if borrows and queue is not None else {}
+    """Return what is shown of a queue; `nominal` empty means nothing is borrowed."""
     return QueueFigures(
         active=active,
         pending_workloads=counts.pending,

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from gatelift_admission.quota.nodes import TreeNode
-from gatelift_admission.values.model import Cell, EngineSettings, Usage
+from gatelift_admission.values.model import Cell, EngineSettings
 from gatelift_admission.waking.kept_quota import PARTS, KeptQuota
 
 SOON: Final = 0.005
@@ -124,16 +123,14 @@ class Wakes:
         """Return the time since which released quota is kept still."""
         return now - self.period(root, settings) + ROUNDING
 
-    def released(
-        self, node: TreeNode, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: EngineSettings
-    ) -> None:
-        """Note that a workload of priority `level` released `usage` in a queue, or may be preempted in `cells` now."""
-        period = self.period(node.root, settings)
-        if usage:
-            self.kept_quota.released(node, usage, level, now, period)
-        freed = self.freed.get(node.root)
+    def released(self, root: str, cells: Collection[Cell], level: int, now: float, period: float) -> None:
+        """Note that a workload of priority `level` left more room in `cells`, or may be preempted there now.
+
+        `period`: of its tree. What it released is noted by `kept_quota`.
+        """
+        freed = self.freed.get(root)
         if freed is None:
-            freed = self.freed[node.root] = Freed(level, now, now + period)
+            freed = self.freed[root] = Freed(level, now, now + period)
         freed.cells.update(cells)
         if freed.soon is None:
             freed.soon, freed.level = now + min(SOON, period), level

@@ -122,10 +122,11 @@ class Watches:
         found: list[PendingClass] = []
         if not self._by_key:
             return found
+        turn = None if band is None else (band, kept)
         for key, watches in self._concerned(cells, room):
-            turn = band is None or key[1] is None or band.has(key[1])
-            if watches and turn and (wake or key not in self.stirred):
-                found += self._release(key, watches, room, kept, wake=wake, band=band)
+            has_turn = band is None or key[1] is None or band.has(key[1])
+            if watches and has_turn and (wake or key not in self.stirred):
+                found += self._release(key, watches, room, turn, wake=wake)
         return found
 
     def _concerned(self, cells: Collection[Cell], room: QueueRoom) -> list[tuple[WatchKey, list[_Item]]]:
@@ -136,15 +137,16 @@ class Watches:
         return [(key, self._by_key[key]) for key in keys if key in self._by_key]
 
     def _release(
-        self, key: WatchKey, watches: list[_Item], room: QueueRoom, kept: Kept | None, *, wake: bool, band: Band | None
+        self, key: WatchKey, watches: list[_Item], room: QueueRoom, turn: tuple[Band, Kept] | None, *, wake: bool
     ) -> list[PendingClass]:
+        """Take out the classes of one cell that may fit now; `turn`: whose it is, and what is kept from them."""
         cell, priority = key
         least = watches[0][0]
-        if band is not None and band.within and not room.within(cell, least):
+        if turn is not None and turn[0].within and not room.within(cell, least):
             return []  # all of them would have to borrow
         if not room.covers(cell, priority or 0, least):
             return []
-        best = wake and band is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
+        best = wake and turn is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
         if best and all(len(watch.option) == 1 for _, _, watch in watches):
             return self._release_best(key, watches, room)
         found: list[PendingClass] = []
@@ -159,7 +161,7 @@ class Watches:
             watch = item[2]
             if watch.owner.park != watch.park or not watch.owner.members:
                 continue
-            if band is not None and kept is not None and not _in_turn(band, watch, room, kept):
+            if turn is not None and not _in_turn(turn[0], watch, room, turn[1]):
                 others.append(item)
             elif len(watch.option) == 1 or self._settle(watch, room):
                 found.append(watch.owner)
@@ -201,7 +203,7 @@ class Watches:
         for key in sorted(stirred, key=repr):
             watches = self._by_key.get(key)
             if watches:
-                found += self._release(key, watches, room, None, wake=True, band=None)
+                found += self._release(key, watches, room, None, wake=True)
         return found
 
 

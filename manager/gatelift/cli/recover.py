@@ -3,7 +3,7 @@
 Four things, each of which may be said again: show (without options), `--restored` (a person's word that it was, which
 halts as a proof does), `--go-on` (a person's word, written on the WorkerCluster `local`; then what the manager does is
 told until it is done), `--stop CLUSTER` (a word about what runs there and no record explains). Nothing is decided here.
-Neighbour: `gatelift.core.conclusions.recovery`.
+Neighbour: `recovery_texts` (says what was found).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Takes the bodies of reviews: bounded in size, time, rate and in all. Neighbour: `lanes` (where they are decided)."""
+"""Takes the bodies of reviews: bounded in size, time, rate and in all. Neighbour: `server` (has them decided)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Generated code of agent.proto. Only the codec and the gRPC adapters import it."""
+"""Generated code of agent.proto. The encoding and the adapters of enrolment know it."""

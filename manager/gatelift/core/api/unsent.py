@@ -1,4 +1,4 @@
-"""Objects whose write found no turn: they are looked at again when there is one. Pure. Neighbour: `inflight`."""
+"""Objects whose write found no turn: they are looked at again when there is one. Pure. Neighbour: `passes` (looks)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Merge patches of an object's metadata: the epoch of a Workload, and the finalizer that keeps an object. Pure.
 
-Each carries UID and resourceVersion of the version that it was decided on. Neighbour: `epochs` (reads the epoch). What
-is no metadata is written by `status_writes`.
+Each carries UID and resourceVersion of the version that it was decided on. What is no metadata is written by
+`status_writes`. Neighbour: `epochs` (reads the epoch).
 """
 
 from __future__ import annotations

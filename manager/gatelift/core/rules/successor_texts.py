@@ -1,6 +1,6 @@
 """What people read of what was made again and waits for its predecessor, and what ends that. Pure.
 
-Neighbour: `successors` (decides). The reasons are in `texts`.
+The reasons are in `texts`. Neighbour: `successors` (decides).
 """
 
 from __future__ import annotations

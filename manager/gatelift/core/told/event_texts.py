@@ -1,6 +1,6 @@
 """Reasons and messages of the events on users' objects and their Workloads, spelt as Kueue spells them. Pure.
 
-Neighbour: `telling` (decides which). Conditions, and reasons that stand in both, are in `texts`.
+Conditions, and reasons that stand in both, are in `texts`. Neighbour: `telling` (decides which).
 """
 
 from __future__ import annotations

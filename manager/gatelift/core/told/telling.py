@@ -1,7 +1,7 @@
 """What people and machines are told of a transition that is written: Kubernetes events, log lines, figures.
 
 Reasons and texts are Kueue's where Kueue has them. What `adapters.metrics` counts is a `Transition`: they are the only
-place where times leave the core. Nothing is decided here. Neighbour: `machine` calls after each successful write.
+place where times leave the core. Nothing is decided here. Neighbour: `answers` calls after each successful write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which keys of the agenda belong to an object. Pure. Neighbour: `machine` marks them when something is news of it."""
+"""Which keys of the agenda belong to an object. Pure. Neighbour: `taking` marks them when something is news of it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 At `local` so is the note of what the user's own object was before it was let go.
 
-Who may not act puts nothing back: a deposed replica's word is older than the object. Neighbour: `edits`, for what the
-charge follows from.
+Who may not act puts nothing back: a deposed replica's word is older than the object. What the charge follows from is
+judged by `edits`. Neighbour: `progress` (calls).
 """
 
 from __future__ import annotations
