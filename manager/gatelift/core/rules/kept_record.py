@@ -15,7 +15,7 @@ can put it back, it is known as it was, and whoever saw it go writes it back wit
 Nor does anybody else reserve quota (HD-238): a reservation that this leader has not decided, on what waits, is known as
 not given. Of a leader before it may be as long as such a write can land.
 
-Finished is final (HD-363): one that somebody takes off is known as there, and written again.
+Finished is final (HD-363): one that somebody takes off what shows a reservation is known as there, and written again.
 
 What the API server does not take back keeps nothing waiting (HD-239): while the write rests, all that ends a placement
 goes on, from what is known, and nothing of it is begun.
@@ -78,7 +78,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
         changed = given or (before.reserved and taken)
     else:
         return seen
-    changed = changed or (before.finished and not after.finished)
+    changed = changed or (before.finished and after.reserved and not after.finished)
     tampered = core.caution.tampered
     if not changed:
         tampered.record_stands(uid)
