@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.values.resources import JOB, POD, Resource
+from gatelift_kube.deciding.contained import Contained
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, Resource
 from support.sim.cluster import Doc
 from support.sim.history import History
 
@@ -75,3 +76,26 @@ def test_hd_108_what_is_deleted_then_is_stopped_as_ever(resource: Resource, stat
     history.until("nothing of it runs", lambda: not history.runs("one", resource.kind), 120.0)
     history.until("it is gone", lambda: history.home.look(resource, "one") is None, 60.0)
     assert history.leader.charges("travels") == 0
+
+
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_363_finished_that_somebody_takes_off_is_written_again_and_nothing_is_charged(
+    queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was charged for an epoch that was over, and raised each time that it was looked at."""
+    monkeypatch.setattr(Contained, "surfaces", False)
+    history = History(shown=False)
+    history.world.truth._transition = lambda *_, **__: None  # type: ignore[method-assign]  # a person's
+    history.pod("one", queue, seconds=3.0)
+    history.until("it is finished", lambda: history.shows("one", "Finished"))
+    history.passes(5.0)
+    found = history.workload("one")
+    assert found is not None
+    left = [each for each in found["status"]["conditions"] if each["type"] != "Finished"]
+    history.edit("home", WORKLOAD, found["metadata"]["name"], {"status": {"conditions": left}}, "status")
+    history.passes(5.0)
+    assert history.shows("one", "Finished")
+    assert history.leader.charges(queue) == 0
+    assert "InternalError" not in history.leader.told
+    history.delete("home", POD, "one")
+    history.until("its Workload is gone", lambda: history.workload("one") is None, 60.0)

@@ -15,6 +15,8 @@ can put it back, it is known as it was, and whoever saw it go writes it back wit
 Nor does anybody else reserve quota (HD-238): a reservation that this leader has not decided, on what waits, is known as
 not given. Of a leader before it may be as long as such a write can land.
 
+Finished is final (HD-363): one that somebody takes off what shows a reservation is known as there, and written again.
+
 What the API server does not take back keeps nothing waiting (HD-239): while the write rests, all that ends a placement
 goes on, from what is known, and nothing of it is begun.
 
@@ -40,7 +42,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_kube.decoding.unknown_fields import known_part
-from gatelift_kube.objects.conditions import is_true, without
+from gatelift_kube.objects.conditions import find, is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.sessions.leases import landed_seconds
@@ -76,6 +78,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
         changed = given or (before.reserved and taken)
     else:
         return seen
+    changed = changed or (before.finished and after.reserved and not after.finished)
     tampered = core.caution.tampered
     if not changed:
         tampered.record_stands(uid)
@@ -186,9 +189,11 @@ def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:
     """Return the status that was known, with what others have said since that is theirs to say."""
     ours = {check.name for check in known.admission_checks if record.names_winner(check)}
     said = {check.name: check for check in seen.admission_checks if check.name not in ours}
+    over = find(known.conditions, texts.FINISHED) if find(seen.conditions, texts.FINISHED) is None else None
+    kept = (*_of(known.conditions, ours=True), *_of(seen.conditions, ours=False))
     return msgspec.structs.replace(
         known,
-        conditions=(*_of(known.conditions, ours=True), *_of(seen.conditions, ours=False)),
+        conditions=(*kept, over) if over is not None else kept,
         admission_checks=tuple(said.get(check.name, check) for check in known.admission_checks),
     )
 
