@@ -25,8 +25,8 @@ ELSEWHERE = {
     "manager/gatelift/cli/demo_view.py": "shows the pods and Jobs of the demo",
 }
 """Where a kind may be named, whole (decision 77): what is not here may not."""
-NO_KIND = {("manager/gatelift/cli/explain.py", "'pods'")}
-"""Words that name no kind: the row of a placement's counts of pods."""
+NO_KIND = {(f"manager/gatelift/cli/{name}.py", "'pods'") for name in ("explain", "gathered", "listing")}
+"""Words that name no kind: a row or a field that counts pods."""
 NO_POD = ("manager/gatelift/core", "manager/gatelift/webhooks")
 """Folders that do not even know that there are pods as objects: they reach them through a kind."""
 LITERALS = frozenset({"Pod", "Job", "pods", "jobs"})

@@ -74,7 +74,7 @@ def tell(case: Case, view: ClusterView) -> None:
         if attempt.cluster != LOCAL_CLUSTER:
             return  # its Commit comes first
         told.begins(view.session)
-        told.members.clear()
+        told.forget()
     granted = record.granted(case.known)
     joins = [each for each in gathered.to_join(case.known, granted) if each.called.uid not in told.members]
     leaves = _leaves(core, attempt, work)

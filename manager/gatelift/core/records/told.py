@@ -29,6 +29,10 @@ class ToldMembers:
         self.session, self.number = session, 0
         self.leaves.clear()
 
+    def forget(self) -> None:
+        """Take that nobody is told of any more."""
+        self.members.clear()
+
     def joins(self, members: Iterable[tuple[str, str]]) -> None:
         """Take that the cluster is told of these: UID and name."""
         self.members.update((uid, name) for uid, name in members if uid not in self._gone)

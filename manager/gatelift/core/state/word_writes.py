@@ -65,7 +65,7 @@ def may_write(core: Core, cluster: str, key: Key, now: float) -> bool:
     """Say whether a write may go out that follows a cluster's report; if not, `key` is looked at in its turn."""
     line = _line(core, cluster)
     shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > line.out)
-    line.out_max = OUT_SHARED_MAX if shares else OUT_MAX
+    line.allow(OUT_SHARED_MAX if shares else OUT_MAX)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
     if line.ask(key, now):
