@@ -45,9 +45,9 @@ def is_to_come(case: Case) -> bool:
 def is_to_be_shown(case: Case) -> bool:
     """Say whether the user's object is to show first how it ended elsewhere: without its Workload nobody would know.
 
-    Whatever time that takes; not where the API server refuses it for good.
+    Whatever time that takes; not where the API server refuses it for good. Of several objects each shows its own.
     """
-    known, attempt, owner = case.known, case.attempt, case.work.only_object
+    known, attempt, owner = case.known, case.attempt, case.work.only_object if case.work.gathered is None else None
     if owner is None or not ends.is_deleted(known.metadata) or ends.is_deleted(owner.object.metadata):
         return False
     if attempt.outcome is None or attempt.outcome.how is not Wire.FINISHED or attempt.cluster in {"", LOCAL_CLUSTER}:
