@@ -11,6 +11,7 @@ import pytest
 
 from gatelift.core.api.events import ReadAllDone
 from gatelift.core.rules import containment, kept_owner, unrecorded
+from gatelift.core.state import predecessors
 from gatelift.core.told import telling
 from gatelift.core.works import deciding, following, intake
 from gatelift_admission.engine import Engine
@@ -139,14 +140,20 @@ def test_is_4_a_pod_whose_first_version_raised_gets_its_workload(monkeypatch: py
     assert broken.raised == 1
 
 
-@pytest.mark.parametrize("name", ["_still_placed", "made_for", "_owner_gone"])
+@pytest.mark.parametrize(
+    "where",
+    [(intake, "_still_placed"), (predecessors, "places_of"), (intake, "_owner_gone")],
+    ids=lambda where: where[1],
+)
 @pytest.mark.parametrize("anew", [False, True], ids=["nothing behind it", "another one of its name"])
-def test_is_4_that_something_is_gone_is_taken_again(monkeypatch: pytest.MonkeyPatch, name: str, *, anew: bool) -> None:
+def test_is_4_that_something_is_gone_is_taken_again(
+    monkeypatch: pytest.MonkeyPatch, where: tuple[object, str], *, anew: bool
+) -> None:
     """What was half forgotten is forgotten whole, and what has the name by then is left alone."""
     history = History(shown=False)
     history.pod("bad")
     history.until_runs("bad")
-    broken = Broken(monkeypatch, (intake, name), lambda *_, **__: True, 2)
+    broken = Broken(monkeypatch, where, lambda *_, **__: True, 2)
     history.delete("home", POD, "bad")
     history.until("it is gone", lambda: is_gone(history))
     if anew:

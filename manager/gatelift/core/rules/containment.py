@@ -148,7 +148,7 @@ def object_failed(core: Core, version: Version, error: Exception, now: float) ->
     pass_failed(core, Key(Look.UNTAKEN, ref.key, ref.resource), error, now)
     if ref.resource == WORKLOAD:
         uid = version.object.metadata.uid
-        if uid not in core.attempts and not core.knowledge.saw_go(uid):
+        if uid not in core.attempts and not _is_gone(core, ref, uid, now):
             core.caution.cannot_read(uid)
         core.agenda.mark(Key(Look.WORKLOAD, ref.key))
     elif came_out_of(error, ENGINE):
@@ -161,6 +161,13 @@ def object_failed(core: Core, version: Version, error: Exception, now: float) ->
             core.ledger.block(version.object.metadata.uid)  # it has no turn before it could be taken
     for key in _workloads_of(core, ref):
         core.agenda.mark(Key(Look.WORKLOAD, key))  # to stop it where that is what this version says
+
+
+def _is_gone(core: Core, ref: ObjectRef, uid: str, now: float) -> bool:
+    """Say whether a Workload was seen to go; not where that cannot be said either."""
+    with Boundary(answer_failed, core, f"whether {ref.key} is gone", now=now):
+        return core.knowledge.saw_go(uid)
+    return False
 
 
 def came_out_of(error: Exception, package: str) -> bool:
