@@ -83,11 +83,12 @@ def may_write(core: Core, word: Word, key: Key, now: float) -> bool:
 
 def call(core: Core, key: ObjectKey, now: float) -> None:
     """Look at those whose turn it is."""
-    lines = [_line(core, word) for word in _words(key.name)]
-    for line in lines:
-        for each in line.call(now, most=line.out_max - line.out):
-            core.agenda.mark(each)
-    if any(line.waiting for line in lines):
+    said, again = (_line(core, word) for word in _words(key.name))
+    for each in said.call(now, most=said.out_max - said.out):
+        core.agenda.mark(each)
+    for each in again.call(now, most=again.out_max - again.out):
+        core.agenda.mark_late(each)
+    if said.waiting or again.waiting:
         core.agenda.wake(_look(key.name), now + CALL_SECONDS)
 
 

@@ -127,7 +127,7 @@ def show(case: Case, owner: Owner) -> None:
             since = min(since, attempt.mirrored_at(meta.name, since - MERGE_SECONDS))
         due = since + MERGE_SECONDS
         if now < due:
-            core.agenda.wake(owner.look, due)
+            core.agenda.wake(owner.look, due, late=True)
             return
     if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, owner.look, now):
         return
