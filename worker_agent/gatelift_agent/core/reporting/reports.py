@@ -138,13 +138,21 @@ def everything(world: World, placement: Placement) -> None:
         world.say(Applied(key=placement.key))
         world.say(GatesLifted(key=placement.key))
     elif placement.state is PlacementState.REPORTED:
-        final = final_message(placement)
-        if final is not None:
-            world.say(final)
+        say_final(world, placement)
     elif placement.state is PlacementState.KEPT and placement.over_before:
         # The process before this one may have died with the word that the user's object is gone: it is said again.
         world.say(Stopped(key=placement.key, reason=SUPERSEDED))
     world.look(placement.key)
+
+
+def say_final(world: World, placement: Placement) -> Message | None:
+    """Say the last word on a placement that has ended, and return it; before it, what a driver has made here."""
+    final = final_message(placement)
+    if final is not None:
+        here = made_here.last(world, placement)
+        for message in (here, final) if here is not None else (final,):
+            world.say(message)
+    return final
 
 
 def final_message(placement: Placement) -> Message | None:
