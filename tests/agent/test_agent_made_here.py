@@ -162,11 +162,11 @@ def test_r1_none_is_taken_in_or_let_go_without_the_managers_word(cut: str) -> No
 def test_one_that_was_not_marked_as_the_placements_is_not_let_go() -> None:
     """HD-382: after a restart nobody would know it, and its slot would be another's."""
     stage = driven()
-    stage.fail = lambda write: WriteError.NOT_DONE if _takes_in(write) else None
+    stage.idle = _takes_in  # a webhook of the cluster undoes it
     stage.makes("w1")
     stage.pass_seconds(30.0)
     assert stage.waiting() == ["w1"]
-    stage.fail = lambda _write: None
+    stage.idle = lambda _write: False
     stage.pass_seconds(60.0)
     assert stage.let_go() == ["a", "w1"]
 
@@ -205,6 +205,21 @@ def test_one_that_leaves_keeps_its_slot_and_another_waits_for_it() -> None:
     stage.finish("w1", "Failed")
     assert stage.let_go() == ["a", "w2"]
     assert "w1" not in stage.there()
+
+
+def test_while_it_is_asked_whether_one_is_there_who_comes_is_not_turned_away() -> None:
+    """A watch by label says of what lost its label that it is gone."""
+    stage = driven(workers=1)
+    stage.makes("w1")
+    stage.run("w1")
+    stage.edit("w1", {"metadata": {"finalizers": []}})
+    stage.hold = lambda write: write.ref.key.name == "w1"
+    stage.remove(POD, "w1", grace=0)
+    stage.makes("w2")
+    assert stage.waiting() == ["w2"]
+    stage.hold = lambda _write: False
+    stage.land()
+    assert stage.let_go() == ["a", "w2"]
 
 
 def test_who_succeeded_keeps_its_place_and_who_failed_gives_it_away() -> None:
