@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gatelift_agent.core.advancing.adopting import BEYOND_SECONDS
 from gatelift_kube.deciding.writes import Delete, Patch, WriteError
 from gatelift_kube.values.resources import NAMESPACE, POD, PRIORITY_CLASS
 from gatelift_wire.values import messages as m
@@ -42,8 +43,9 @@ def test_dw_2_what_is_beyond_the_count_is_ended_unused_and_counted() -> None:
     for name in ("w1", "w2", "w3"):
         stage.makes(name)
     assert stage.let_go() == ["a", "w1", "w2"]
+    assert stage.waiting() == ["w3"]
+    stage.pass_seconds(BEYOND_SECONDS + 2.0)
     assert "w3" not in stage.there()
-    stage.pass_seconds(2.0)
     assert stage.counts() == m.PodSetCounts(name="workers", active=2, remaining=2, rejected=1)
 
 
@@ -177,6 +179,7 @@ def test_homes_own_members_come_first_whether_they_are_made_or_not() -> None:
     stage.hold = lambda write: write.ref.key.name in {"b", "c"}
     stage.say(join=[_worker("b"), _worker("c")])
     stage.makes("w1")
+    stage.pass_seconds(BEYOND_SECONDS + 1.0)
     assert "w1" not in stage.there()
     stage.hold = lambda _write: False
     stage.land()
@@ -222,6 +225,20 @@ def test_while_it_is_asked_whether_one_is_there_who_comes_is_not_turned_away() -
     assert stage.let_go() == ["a", "w2"]
 
 
+def test_who_replaces_one_early_is_not_turned_away_where_that_ones_end_is_seen_later() -> None:
+    """Another watch shows who leaves: the two have no order."""
+    stage = driven(workers=1)
+    stage.makes("w1")
+    stage.run("w1")
+    stage.makes("w2")
+    stage.pass_seconds(BEYOND_SECONDS - 1.0)
+    stage.remove(POD, "w1", grace=30)
+    stage.pass_seconds(20.0)
+    assert stage.waiting() == ["w2"]
+    stage.finish("w1", "Failed")
+    assert stage.let_go() == ["a", "w2"]
+
+
 def test_who_succeeded_keeps_its_place_and_who_failed_gives_it_away() -> None:
     stage = driven(workers=2)
     for name in ("w1", "w2"):
@@ -231,7 +248,7 @@ def test_who_succeeded_keeps_its_place_and_who_failed_gives_it_away() -> None:
     stage.finish("w2", "Failed")
     stage.makes("w3")
     stage.makes("w4")
-    stage.pass_seconds(2.0)
+    stage.pass_seconds(BEYOND_SECONDS + 2.0)
     assert "w3" in stage.let_go()
     assert "w4" not in stage.there()
     counts = stage.counts()
@@ -340,8 +357,8 @@ def test_dw_8_a_start_finds_them_again_and_lets_none_go_twice() -> None:
     stage.again("a")
     stage.makes("w3")
     assert stage.let_go() == ["a", "w1", "w2"]
+    stage.pass_seconds(BEYOND_SECONDS + 2.0)
     assert "w3" not in stage.there()
-    stage.pass_seconds(2.0)
     assert stage.counts().active == 2
     assert stage.state() == "Running"
 
@@ -436,6 +453,7 @@ def _made(stage: DriverStage) -> None:
     for name in ("w1", "w2", "w3"):
         if name not in stage.there():
             stage.makes(name)
+    stage.pass_seconds(BEYOND_SECONDS + 1.0)
     if "w1" in stage.let_go() and stage.pod("w1").get("status", {}).get("phase") != "Failed":
         stage.run("w1")
         stage.remove(POD, "w1", grace=30)

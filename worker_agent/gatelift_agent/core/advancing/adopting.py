@@ -33,6 +33,8 @@ from gatelift_wire.values.refusals import Refusal
 MISMATCH, BEYOND = "GroupShapeMismatch", "ExcessPodDeleted"
 """Reasons of events, as the manager has them of members at home."""
 TEXT_CHARS_MAX = 1000
+BEYOND_SECONDS = 5.0
+"""How long one waits that has no place: it is seen by another watch than who leaves, and these have no order."""
 AGAIN_SECONDS = 5.0
 """Between two tries to end one while nothing may be written."""
 OBJECTS_MAX = 8192
@@ -50,8 +52,11 @@ def advance(world: World, placement: Placement, now: float) -> None:
     if not waiting or placement.found or starting.why_not(world, placement, now):
         return
     there = world.namespaces.get(placement.namespace)
-    if policy.namespace_refusal(placement.namespace, there, world.settings.policy) is not None:
-        return
+    if policy.namespace_refusal(placement.namespace, there, world.settings.policy) is None:
+        _give_places(world, placement, waiting, now)
+
+
+def _give_places(world: World, placement: Placement, waiting: list[Newcomer], now: float) -> None:
     declared = {one.name: one for one in placement.pod_sets if one.shape}
     left = {name: one.count - _kept(placement, name, sure=False) for name, one in declared.items()}
     unsure = {name: _kept(placement, name, sure=False) - _kept(placement, name, sure=True) for name in declared}
@@ -64,6 +69,8 @@ def advance(world: World, placement: Placement, now: float) -> None:
                 left[one.role] -= _take(world, placement, one, now)
             elif unsure[one.role] > 0:
                 unsure[one.role] -= 1  # whether a place is free is being asked for
+            elif now < (due := one.is_beyond(now) + BEYOND_SECONDS):
+                world.wakes.ask(placement.key, due)
             elif _turn_away(world, one, f"beyond the {declared[one.role].count} of set {one.role}", now):
                 placement.turns_away(one.role)
                 world.look(placement.key)

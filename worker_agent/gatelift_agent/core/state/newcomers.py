@@ -31,6 +31,8 @@ class Newcomer:
     """The shape that it was found to differ from; it is not compared with that again."""
     asked: int = 0
     """The write that ends it, 0 for none."""
+    beyond_since: float | None = None
+    """Since when it has no place, None: it was not looked at so, or has one."""
     counted: bool = False
     """It counts as turned away."""
     attempts: int = 0
@@ -40,6 +42,12 @@ class Newcomer:
         """Take that it differs from a shape, and how; True where that is news."""
         news, self.unlike, self.told = text != self.told, shape, text
         return news
+
+    def is_beyond(self, now: float) -> float:
+        """Take that it has no place; return since when."""
+        if self.beyond_since is None:
+            self.beyond_since = now
+        return self.beyond_since
 
     def asks(self, write_id: int) -> None:
         """Take that its end was asked for."""
