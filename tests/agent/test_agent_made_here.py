@@ -219,6 +219,7 @@ def test_while_it_is_asked_whether_one_is_there_who_comes_is_not_turned_away() -
     stage.hold = lambda write: write.ref.key.name == "w1"
     stage.remove(POD, "w1", grace=0)
     stage.makes("w2")
+    stage.pass_seconds(BEYOND_SECONDS + 1.0)
     assert stage.waiting() == ["w2"]
     stage.hold = lambda _write: False
     stage.land()
