@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from gatelift_kube.deciding.writes import Delete, Patch, WriteError
 from gatelift_kube.values.resources import NAMESPACE, POD, PRIORITY_CLASS
 from gatelift_wire.values import messages as m
 from support.agent.driver_stage import DriverStage, asking, driven
-from support.agent.group_stage import member
+from support.agent.group_stage import MARKS, SPEC, blob, member
 from support.agent.namespaces import node_heard
 from support.agent.values import KEY, UNSEEN_SECONDS, CrashError
 
@@ -401,6 +402,26 @@ def test_a_commit_that_is_said_again_says_nothing_of_them() -> None:
     stage.restart()
     stage.again("a")
     stage.pass_seconds(UNSEEN_SECONDS + 2.0)
+    assert stage.let_go() == ["a", "w1"]
+
+
+def test_what_is_declared_is_taken_from_the_commit_that_was_said_last() -> None:
+    """A manager of before does not say it."""
+    stage = DriverStage()
+    stage.start()
+    said = stage.order("a")
+    bare = replace(said, pod_sets=tuple(replace(one, shape="") for one in said.pod_sets))
+    stage.send(
+        m.Offer(key=KEY, kind="PodGroup", namespace="team-a", name="crew", queue="queue", pod_sets=bare.pod_sets)
+    )
+    stage.send(blob(SPEC), blob(MARKS), bare)
+    stage.run("a")
+    stage.makes("w1")
+    assert stage.waiting() == ["w1"]
+    stage.cut_stream()
+    stage.mend(resume=False)
+    stage.again("a")
+    stage.pass_seconds(2.0)
     assert stage.let_go() == ["a", "w1"]
 
 

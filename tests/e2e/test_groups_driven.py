@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest
 COMPONENT = Path(__file__).parents[2] / "deploy" / "components" / "group-members" / "worker"
 FOR_EVER = Behaviour()
 HEARD_SECONDS = 420.0
-"""Longer than from one word of a kubelet about its node to the next: before that a slot may be taken by what vanished."""
+"""Longer than from one word of a kubelet about its node to the next: before that what vanished may have a slot."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)

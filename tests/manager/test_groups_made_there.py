@@ -203,3 +203,13 @@ def test_what_was_made_under_one_epoch_counts_for_no_later_one() -> None:
     assert [key.epoch for key in agent.commits] == [1, 2]
     driver_ends(world, agent)
     assert [each.key.epoch for each in stops(world)] == [1]
+
+
+def test_a_driver_that_has_nothing_to_make_waits_for_no_word_about_it() -> None:
+    world = a_world(a_setting(clusters=("a",)), clusters=("a",), kinds=WITH_GROUPS)
+    agent = world.connect("a", version=VERSION_OF_CHANGE, adopts=True)
+    driver = a_driver()
+    driver["metadata"]["annotations"][f"{K}pod-group-sets"] = json.dumps([{"name": "driver", "count": 1}])
+    join(world, driver, seconds=5.0)
+    driver_ends(world, agent)
+    assert len(stops(world)) == 1

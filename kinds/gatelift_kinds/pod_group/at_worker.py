@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from gatelift_kinds.pod_group import member, places
+from gatelift_kinds.pod_group.declaration import DeclaredSet
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
@@ -95,16 +96,19 @@ class GatheredAtWorker(Protocol):
     @property
     def declared_later(self) -> dict[str, bytes]:
         """The spec of each set whose pods a driver is to make, as JSON, by name."""
+        later = ((each.name, each.template) for each in self._later())
+        return {name: encode(msgspec.json.decode(template)["spec"]) for name, template in later if template is not None}
+
+    def _later(self) -> list[DeclaredSet]:
         driver = self._declaring.driver
         if driver is None:
-            return {}
-        sets = ((each.name, each.template) for each in driver.declaration.sets if each.name != driver.role)
-        return {name: encode(msgspec.json.decode(template)["spec"]) for name, template in sets if template is not None}
+            return []
+        return [each for each in driver.declaration.sets if each.template is not None and each.name != driver.role]
 
     @property
     def _made(self) -> MadeThere:
-        """What a driver made there; of a group without one nobody has to say that it is nothing."""
-        return self._where.made if self._declaring.driver is not None else NONE
+        """What a driver made there; where it declares nothing to be made nobody has to say that it is nothing."""
+        return self._where.made if self._later() else NONE
 
     def _count_anew(self, uids: Iterable[str]) -> None:
         """Count pods of whose run at a worker something else is known now."""

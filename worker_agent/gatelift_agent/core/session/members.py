@@ -77,7 +77,7 @@ def keep(world: World, placement: Placement, commit: Commit) -> bool:
 
 def name(world: World, placement: Placement, commit: Commit) -> None:
     """Know each object that a commit names, with what a restart has lost of it."""
-    placement.pod_sets = placement.pod_sets or commit.pod_sets
+    placement.pod_sets = _shaped(placement.pod_sets, commit.pod_sets) or commit.pod_sets
     world.newcomers.opens((commit.namespace, commit.name), commit.key)
     placement.objects_wanted = len(commit.objects)
     begun = any(each.lift_asked or each.is_gone for each in placement.objects.values())
@@ -109,6 +109,12 @@ def _with(commit: Commit, order: Change) -> Commit:
 def _lowered(known: PodSetRequest, said: tuple[PodSetRequest, ...]) -> PodSetRequest:
     """Return a pod set as a change has it, where that is not more: no change raises a grant."""
     return next((one for one in said if one.name == known.name and one.count < known.count), known)
+
+
+def _shaped(known: tuple[PodSetRequest, ...], said: tuple[PodSetRequest, ...]) -> tuple[PodSetRequest, ...]:
+    """Return pod sets as they were granted, with what is said of pods that a driver makes here."""
+    shapes = {one.name: one.shape for one in said}
+    return tuple(replace(one, shape=shapes.get(one.name, "")) for one in known)
 
 
 def _is_of(world: World, tracked: Tracked, one: ObjectTemplate) -> bool:
