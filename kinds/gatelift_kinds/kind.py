@@ -18,6 +18,7 @@ from gatelift_kinds.shared.reviewed import Reviewed
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
     Charged,
+    KindError,
     ObjectEnd,
     Part,
     PatchStep,
@@ -254,6 +255,20 @@ class Travels(Protocol[UserT_contra]):
         MergeConflictError: what is to be added contradicts the part.
         """
         ...
+
+    def unlike(self, obj: UserT_contra, raw: bytes, declared: bytes, default_class: str) -> str:
+        """Return in what an object that was made at a worker differs from the spec (JSON) declared for it; "": it fits.
+
+        `default_class`: the priority class that an API server gave to the one that declares.
+        """
+        return "no driver makes an object of this kind at a worker"
+
+    def taken_in_patch(self, obj: UserT_contra, raw: bytes, part: Part, placing: Placing) -> bytes:
+        """Return the JSON patch that makes such an object one of a placement; it stays held back.
+
+        MergeConflictError: what is to be added contradicts it.
+        """
+        raise KindError("nothing of this kind is made at a worker by a driver")
 
     def spec_problem(self, spec: Mapping[str, Any]) -> str:
         """Return why an object of this spec is made at no worker, with the field and the way out; "" if it is."""

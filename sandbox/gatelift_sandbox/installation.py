@@ -46,6 +46,7 @@ VERB_SECONDS = 120.0
 """For one verb: mostly the start of Python, see above."""
 POLL_SECONDS = 0.1
 TOKEN_SECONDS = 24 * 3600
+PROGRAM = ("-m", "gatelift.cli.main")
 METRICS_BESIDE_HEALTH = {"bindAddress": "0"}
 """Several managers share this host: their metrics are at their health address, and no fixed port is taken."""
 
@@ -78,6 +79,8 @@ class Installation:
     """Kueue's own CRDs instead of ours for the group kueue.x-k8s.io, where given."""
     manager_settings: Mapping[str, Any] = field(default_factory=dict)
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    program: Sequence[str] = PROGRAM
+    """What Python is started with as a daemon."""
     detached: bool = False
     say: Callable[[str], None] = lambda _text: None
     daemons: dict[str, InstalledProcess] = field(default_factory=dict)
@@ -266,7 +269,7 @@ class Installation:
 
     def gatelift(self, *arguments: str) -> list[str]:
         """Return the command line of a verb of `gatelift` as the person of the management cluster."""
-        return [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", str(self.management.kubeconfig), *arguments]
+        return [sys.executable, *PROGRAM, "--kubeconfig", str(self.management.kubeconfig), *arguments]
 
     async def verb(self, *arguments: str, seconds: float = VERB_SECONDS) -> str:
         """Run a verb and return what it printed. Raises SandboxError: its one line when it fails, or that it hangs."""
@@ -355,7 +358,7 @@ class Installation:
 
     def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> InstalledProcess:
         kubeconfig = str(self.kubeconfig(cluster, holder))
-        command = [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", kubeconfig, verb, "--config", str(config)]
+        command = [sys.executable, *self.program, "--kubeconfig", kubeconfig, verb, "--config", str(config)]
         daemon = InstalledProcess(
             name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name)
         )

@@ -149,3 +149,11 @@ def test_is_26_guarded_metrics_need_a_port_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(configuration.ConfigError, match=r"must be an address .* write 0\.0\.0\.0:8080"):
         _load(tmp_path, guarded)
     assert _load(tmp_path, {**guarded, "metrics": "0.0.0.0:8080"}).metrics_authentication
+
+
+def test_pods_of_drivers_are_left_alone_unless_the_setting_says_so(tmp_path: Path) -> None:
+    """HD-380."""
+    assert not _load(tmp_path, GOOD).core_settings("i", "1").adopts
+    assert _load(tmp_path, {**GOOD, "groupMembers": "adopt"}).core_settings("i", "1").adopts
+    with pytest.raises(configuration.ConfigError, match="groupMembers"):
+        _load(tmp_path, {**GOOD, "groupMembers": "yes"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatelift_agent.core.placement.placements import Hidden
+from gatelift_agent.core.placement.pods_of_jobs import Hidden
 from gatelift_agent.core.seeing.orphans import COLLECT_SECONDS, TAKEN_OFF
 from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.deciding.writes import Delete, EmitEvent, WriteError

@@ -157,6 +157,9 @@ LOCAL_ONLY = {WritePurpose.HOLD, WritePurpose.NOTE, WritePurpose.RESTORE, WriteP
 """The pauses of the first two are those of `WritePurpose.LABELS`, with which they share their answers; the histories of
 HD-73 and HD-196 bring them about. The last has those of `WritePurpose.STOP`: `tests/agent/test_agent_restore.py`."""
 
+DRIVERS = {WritePurpose.TAKE_IN, WritePurpose.TURN_AWAY}
+"""Of pods that a driver makes at a worker: `tests/agent/test_agent_made_here.py`."""
+
 READS = {WritePurpose.PODS, WritePurpose.NAMESPACE}
 """A read has one failure: that it could not be carried out."""
 
@@ -195,8 +198,8 @@ class Counting(Stage):
 
 
 def test_each_purpose_of_a_write_is_tried() -> None:
-    assert WAYS.keys() | LOCAL_ONLY | BACKENDS == set(WritePurpose)
-    assert not WAYS.keys() & (LOCAL_ONLY | BACKENDS)
+    assert WAYS.keys() | LOCAL_ONLY | BACKENDS | DRIVERS == set(WritePurpose)
+    assert not WAYS.keys() & (LOCAL_ONLY | BACKENDS | DRIVERS)
 
 
 @pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)

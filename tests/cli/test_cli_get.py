@@ -82,6 +82,7 @@ def test_placements_are_only_what_is_placed_and_not_over(stage: Stage) -> None:
         "name": "pod-placed",
         "epoch": 1,
         "pods": 2,
+        "madethere": "",
         "policy": "wait",
         "term": 3,
         "state": "placed",

@@ -381,6 +381,30 @@ def test_is_26_the_component_guards_the_metrics_of_each_daemon_and_lets_it_ask(s
     )
 
 
+def test_dw_6_the_component_lets_the_agent_gate_what_drivers_make_and_no_more() -> None:
+    """HD-380."""
+    folder = DEPLOY / "components" / "group-members" / "worker"
+    component = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    (patch,) = [yaml.safe_load(one["patch"]) for one in component["patches"]]
+    (changed,) = patch["spec"]["template"]["spec"]["containers"]
+    assert changed["env"] == [{"name": "GATELIFT_AGENT_GROUP_MEMBERS", "value": "adopt"}]
+    assert [port["name"] for port in changed["ports"]] == ["members"]
+    access = list(yaml.safe_load_all((folder / "access.yaml").read_text()))
+    rules = [rule for one in access if one["kind"] in {"Role", "ClusterRole"} for rule in one["rules"]]
+    assert all(rule["resourceNames"] == ["gatelift-agent-members"] for rule in rules)
+    assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
+        ("mutatingwebhookconfigurations", "get", "patch"),
+        ("secrets", "get", "patch"),
+    }
+    asked, service = yaml.safe_load_all((folder / "gate.yaml").read_text())
+    assert (asked["metadata"]["name"], asked["webhooks"]) == ("gatelift-agent-members", [])
+    assert service["metadata"]["name"] == "gatelift-agent-members"
+    opened = yaml.safe_load((DEPLOY / "network-policies" / "worker-group-members" / "policies.yaml").read_text())
+    (rule,) = opened["spec"]["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": "members"}]
+    assert all("except" in one["ipBlock"] for one in rule["from"] if "ipBlock" in one)
+
+
 def test_is_26_an_image_is_built_on_bases_that_are_named_by_digest() -> None:
     lines = (DEPLOY / "Dockerfile").read_text().splitlines()
     assert [line for line in lines if line.startswith("FROM ")] == ["FROM ${BUILDER} AS build", "FROM ${BASE}"]

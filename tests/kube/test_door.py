@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from gatelift.webhooks import certificates
 from gatelift_kube.process import event_loop
+from gatelift_kube.serving import certificates
 from gatelift_kube.serving import door as doors
 from gatelift_kube.serving.door import Door, Limits
 from gatelift_kube.serving.status_server import LIMITS, StatusServer

@@ -11,8 +11,8 @@ import structlog
 
 from gatelift import logs
 from gatelift.core.api.events import EnrolmentAsked
-from gatelift.webhooks.certificates import Material
 from gatelift_agent.adapters.identity_store import Identity
+from gatelift_kube.serving.certificates import Material
 
 SECRET = "-----BEGIN PRIVATE KEY-----"
 

@@ -15,8 +15,7 @@ import aiohttp
 import pytest
 
 from gatelift.webhooks.app import Daemon, WebhookSettings
-from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
-from gatelift.webhooks.secret import NAME as SECRET_NAME
+from gatelift.webhooks.configuration import MUTATING, NAME, SECRET_NAME, VALIDATING
 from gatelift_kube.api.client import Client
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
 from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, SECRET

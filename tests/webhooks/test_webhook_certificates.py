@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from gatelift.webhooks import certificates
-from gatelift.webhooks.certificates import Material, MaterialError
+from gatelift_kube.serving import certificates
+from gatelift_kube.serving.certificates import Material, MaterialError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("gatelift-webhooks.gatelift-system.svc", "127.0.0.1")

@@ -16,15 +16,14 @@ from gatelift.webhooks import app
 from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
-from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
-from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SHOWN, UNSERVED, VALIDATING, WARNED
+from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SECRET_NAME, SHOWN, UNSERVED, VALIDATING, WARNED
 from gatelift.webhooks.metrics import WebhookMetrics
-from gatelift.webhooks.secret import NAME as SECRET_NAME
-from gatelift.webhooks.secret import MaterialStore
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
 from gatelift_kube.objects import selectors
-from gatelift_kube.values.resources import LOCAL_QUEUE, SECRET, WORKLOAD
+from gatelift_kube.serving.certificates import SERVING_LIFETIME, Material
+from gatelift_kube.serving.material_store import MaterialStore
+from gatelift_kube.values.resources import LOCAL_QUEUE, SECRET, WORKLOAD, ObjectKey
 from support.manager.webhook_requests import Json, K, operations, queued
 from support.servers.fake_apiserver import FakeApiServer
 from support.until import until
@@ -299,19 +298,19 @@ def clock(*moments: datetime) -> Callable[[], datetime]:
 
 
 async def test_two_replicas_share_one_certificate(client: Client) -> None:
-    one, two = (MaterialStore(client, "gatelift-system", ("x",), clock(NOW)) for _ in range(2))
+    one, two = (MaterialStore(client, ObjectKey("gatelift-system", SECRET_NAME), ("x",), clock(NOW)) for _ in range(2))
     assert await one.current() == await two.current()
 
 
 async def test_the_replica_that_comes_second_reads_the_firsts(client: Client, server: FakeApiServer) -> None:
-    first = await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current()
+    first = await MaterialStore(client, ObjectKey("gatelift-system", SECRET_NAME), ("x",), clock(NOW)).current()
     server.fault("GET", SECRET_NAME, status=404, body={"kind": "Status", "code": 404, "reason": "NotFound"})
-    assert await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current() == first
+    assert await MaterialStore(client, ObjectKey("gatelift-system", SECRET_NAME), ("x",), clock(NOW)).current() == first
 
 
 async def test_a_broken_secret_is_made_anew(client: Client, server: FakeApiServer) -> None:
     server.put(SECRET, SECRET_NAME, "gatelift-system", data={"ca.crt": "AAAA"})
-    material = await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current()
+    material = await MaterialStore(client, ObjectKey("gatelift-system", SECRET_NAME), ("x",), clock(NOW)).current()
     kept = server.find(SECRET, SECRET_NAME, "gatelift-system")
     assert kept is not None
     assert Material.from_data(kept["data"]) == material

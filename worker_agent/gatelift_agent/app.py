@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
@@ -31,6 +32,7 @@ from gatelift_agent.adapters.identity_store import (
 )
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.adapters.manager_client import ManagerClient
+from gatelift_agent.adapters.members_gate import GateSettings, MembersGate
 from gatelift_agent.adapters.metrics import AgentMetrics
 from gatelift_agent.adapters.targets import Endpoint
 from gatelift_agent.config import AgentConfiguration
@@ -127,7 +129,9 @@ class _AgentProcess:
             watch_nodes=config.watch_nodes,
             count_nodes=config.counts_nodes,
             leads=self._leads,
+            adopts=config.group_members == "adopt",
         )
+        self._gate = _gate(config, client)
         performer = Performer(
             api=self._api,
             stream=self._stream,
@@ -177,6 +181,9 @@ class _AgentProcess:
             if config.metrics:
                 tls = self_signed.context("gatelift-agent", dt.datetime.now(dt.UTC)) if self._access else None
                 await self._serve(config.metrics, tls)
+            if self._gate is not None:
+                await self._gate.start()
+                self._supervisor.spawn("gate of members", self._gate.run())
             name = config.leader_election.name
             self._free_term = await leadership.vacant_term(self._client, config.namespace, name)
             self._elector.start()
@@ -205,6 +212,8 @@ class _AgentProcess:
             await self._elector.stop()
         else:
             self._log.warning("writes are still under way; the lease is left to run out")
+        if self._gate is not None:
+            await self._gate.stop()
         for server in self._servers:
             await server.stop()
         left = await self._supervisor.stop()
@@ -297,7 +306,8 @@ class _AgentProcess:
         return ""
 
     def _left_out(self) -> str:
-        return unlisted.summary(self._machine.world)
+        gate = self._gate.problem if self._gate is not None else ""
+        return gate or unlisted.summary(self._machine.world)
 
     def _refresh(self) -> None:
         health = self._api.health
@@ -314,6 +324,18 @@ def _store(config: AgentConfiguration, client: Client) -> IdentityStore:
     if config.identity_directory:
         return DirectoryStore(Path(config.identity_directory))
     return SecretStore(client, config.namespace, config.identity_secret)
+
+
+def _gate(config: AgentConfiguration, client: Client) -> MembersGate | None:
+    """Return the gate of what drivers make here; None where that is left alone."""
+    if config.group_members != "adopt":
+        return None
+    url = config.group_members_url
+    names = (urlsplit(url).hostname or "",) if url else ()
+    settings = GateSettings(
+        namespace=config.namespace, address=config.group_members_address, url=url, names=tuple(filter(None, names))
+    )
+    return MembersGate(client, settings)
 
 
 def _jitter(instance: str) -> float:

@@ -159,6 +159,13 @@ class AgentConfiguration(EnvironmentSettings):
     """Where `capacity` is empty: take what the nodes have, less what runs there; false: everything fits."""
     release: Literal["", "OnTerminal"] = ""
     """`OnTerminal`: what is stopped keeps its quota, here and at the manager, until it has stopped. Empty: its rule."""
+    group_members: Literal["", "adopt"] = ""
+    """`adopt`: pods that a driver makes here by itself are gated, and taken into its group as far as it declared them.
+    Empty: they are nobody's."""
+    group_members_address: str = "0.0.0.0:9443"
+    """Where the API server asks for their gate."""
+    group_members_url: str = ""
+    """By which the API server comes there, `https://host:port`; empty: by the Service."""
     leader_election: LeaderElectionSection = LeaderElectionSection()
     api_per_second: Number = Field(default=500.0, gt=0, le=WRITES_MAX)
     api_in_flight: Whole = Field(default=32, ge=1, le=1024)
@@ -179,7 +186,7 @@ class AgentConfiguration(EnvironmentSettings):
             raise ValueError("'local' is the management cluster itself and needs no agent; choose another name")
         return name
 
-    @field_validator("manager", "enrol", "health", "metrics")
+    @field_validator("manager", "enrol", "health", "metrics", "group_members_address")
     @classmethod
     def _address(cls, value: str, info: ValidationInfo) -> str:
         if not value and info.field_name in {"enrol", "metrics"}:
@@ -276,6 +283,7 @@ class AgentConfiguration(EnvironmentSettings):
                 for each in self.capacity
             ),
             capacity_from_nodes=self.counts_nodes,
+            adopts=self.group_members == "adopt",
             holds_quota=self.release == ReleaseRule.ON_TERMINAL.value,
             shared_kinds=(RESOURCE_FLAVOR,),
         )

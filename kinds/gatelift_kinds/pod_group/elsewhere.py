@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from gatelift_kinds.pod_group.made_there import NONE, UNKNOWN, MadeThere
 from gatelift_kinds.pod_group.member import Elsewhere
+from gatelift_wire.values.messages import PodSetCounts
 
 
 class RunsElsewhere:
     """By UID. Each method returns of which pods something else is known than before."""
 
-    __slots__ = ("_by_uid", "_placement")
+    __slots__ = ("_by_uid", "_placement", "made")
 
     def __init__(self) -> None:
         self._placement: Hashable = None
+        self.made = NONE
+        """What a driver made there by itself."""
         self._by_uid: dict[str, Elsewhere] = {}
 
     def of(self, uid: str) -> Elsewhere:
@@ -31,14 +35,22 @@ class RunsElsewhere:
         """Take that a placement is live, and that these may run there."""
         if placement == self._placement:
             return []
-        before, self._placement = self._by_uid, placement
+        before, self._placement, self.made = self._by_uid, placement, UNKNOWN
         self._by_uid = dict.fromkeys(uids, Elsewhere.MAY_RUN)
         return list(before.keys() | self._by_uid.keys())
 
     def ended(self) -> list[str]:
-        """Take that none is."""
+        """Take that none is; what was made there counts for the end that follows from that, and for no later one."""
+        self.made = self.made.at_rest() if self._placement is not None else NONE
         before, self._placement, self._by_uid = self._by_uid, None, {}
         return list(before)
+
+    def makes(self, counts: tuple[PodSetCounts, ...]) -> bool:
+        """Take what a driver has made there by itself; False where that is known, or nothing is live there."""
+        if self._placement is None or self.made.says(counts):
+            return False
+        self.made = MadeThere(counts)
+        return True
 
     def put(self, uid: str, where: Elsewhere) -> list[str]:
         """Take what is known of one."""

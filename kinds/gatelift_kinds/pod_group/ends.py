@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 
 from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
+from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
 from gatelift_kinds.pod_group.slots import places
@@ -43,10 +44,17 @@ class GroupEnd:
     outcome: ObjectEnd | None = None
 
 
-def end(members: GroupMembers, total: int, *, serving: bool = False, workload_deleted: bool = False) -> GroupEnd | None:
+def end(
+    members: GroupMembers,
+    total: int,
+    *,
+    serving: bool = False,
+    workload_deleted: bool = False,
+    made: MadeThere = NONE,
+) -> GroupEnd | None:
     """Return how a group of `total` pods is over, None while it is not.
 
-    `serving`: it never comes to an end of its own. `workload_deleted`: by a person.
+    `serving`: it never comes to an end of its own. `workload_deleted`: by a person. `made`: by its driver, at a worker.
     """
     if workload_deleted:
         return GroupEnd(over=Over.DELETED)
@@ -54,9 +62,9 @@ def end(members: GroupMembers, total: int, *, serving: bool = False, workload_de
         return GroupEnd(over=Over.ABANDONED)
     if serving:
         return None
-    for_good = members.unretriable and not _goes_on(members)
-    if for_good or members.counts[MemberState.SUCCEEDED] >= total > 0:
-        return GroupEnd(over=Over.FINISHED, outcome=outcome(members, total))
+    for_good = members.unretriable and not (_goes_on(members) or made.goes_on)
+    if for_good or members.counts[MemberState.SUCCEEDED] + made.succeeded >= total > 0:
+        return GroupEnd(over=Over.FINISHED, outcome=outcome(members, total, made))
     return None
 
 
@@ -65,13 +73,13 @@ def is_abandoned(members: GroupMembers) -> bool:
     return 0 < len(members) == members.deleted and not _goes_on(members)
 
 
-def outcome(members: GroupMembers, total: int) -> ObjectEnd:
+def outcome(members: GroupMembers, total: int, made: MadeThere = NONE) -> ObjectEnd:
     """Return the result of a group with numbers: succeeded when all of its pods did.
 
     `gone`: what neither succeeded nor shows that it failed: deleted, or never made.
     """
-    succeeded = min(total, members.counts[MemberState.SUCCEEDED])
-    failed = min(total - succeeded, members.counts[MemberState.FAILED])
+    succeeded = min(total, members.counts[MemberState.SUCCEEDED] + made.succeeded)
+    failed = min(total - succeeded, members.counts[MemberState.FAILED] + made.failed)
     gone = total - succeeded - failed
     parts = [f"Pods succeeded: {succeeded}/{total}"]
     parts += [f"{word}: {count}" for word, count in (("failed", failed), ("gone", gone)) if count]

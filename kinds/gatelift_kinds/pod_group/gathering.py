@@ -6,12 +6,13 @@ follows, `elsewhere` keeps what is known of each pod's run at a worker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import msgspec
 
 from gatelift_kinds.pod_group import composition, document, marks, member, places, slots, told
+from gatelift_kinds.pod_group.at_worker import GatheredAtWorker
 from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.declaring import Declaring
@@ -33,7 +34,7 @@ from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
-from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
+from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
 from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
@@ -47,7 +48,7 @@ AT_ONCE = 64
 NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
 
-class GatheredPods:
+class GatheredPods(GatheredAtWorker):
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
     `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
@@ -292,60 +293,11 @@ class GatheredPods:
         """Return why a pod that was let go here keeps all of them at home; "" where none was."""
         return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
-    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
-        """Take that pods which the Workload names may run at a worker."""
-        named = [each.uid for each in workload.metadata.owner_references]  # in their order
-        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
-
-    def is_home(self) -> None:
-        """Take that no pod runs elsewhere."""
-        self._count_anew(self._where.ended())
-
-    def runs_elsewhere(self, uid: str) -> None:
-        """Take that a worker was told of a pod."""
-        self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
-
-    def stopped_elsewhere(self, uid: str) -> None:
-        """Take that a worker says that a pod has stopped."""
-        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
-
-    def is_told_of(self, uid: str) -> bool:
-        """Say whether a worker may have been told of a pod."""
-        found = self.members.get(uid)
-        return found is None or found.state is not member.MemberState.WAITING
-
-    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that may run at a worker, role by role."""
-        return self._parts(places.there(self.members, granted))
-
-    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that wait and a slot is free for, of those that the Workload names."""
-        if not self.waiting:
-            return ()
-        named = self._named_by(workload)
-        return self._parts(each for each in places.to_join(self.members, workload, granted) if each[0] in named)
-
-    def travels_as(self, uid: str) -> Part | None:
-        """Return a pod's template, under its name and role."""
-        found = self._pods.get(uid)
-        mine = self.members.get(uid)
-        if found is None or mine is None:
-            return None
-        template = template_of(found[1])
-        return Part(name=found[0].metadata.name, pod_set=mine.role, metadata=template.metadata, spec=template.spec)
-
     def replaced(self, workload: Workload) -> tuple[Called, ...]:
         """Return the failed pods whose slot another one has, once each that is present is named."""
         if self.owners_patch(workload) is not None:
             return ()
         return self._called(places.replaced(self.members, workload)[:AT_ONCE])
-
-    def _count_anew(self, uids: Iterable[str]) -> None:
-        """Count pods of whose run at a worker something else is known now."""
-        for uid in uids:
-            found = self._pods.get(uid)
-            if found is not None:
-                self.put(*found)
 
     def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
@@ -353,13 +305,13 @@ class GatheredPods:
 
     def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
         """Return how many succeeded, by role; none of a group that serves."""
-        return {} if self._says.serving else places.over(self.members, workload, granted)
+        return {} if self._says.serving else places.over(self.members, workload, granted, self._made)
 
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
         """Return how many are over since an epoch began to be stopped, or succeeded, by role."""
         if self._stopping[0] != epoch:
             self._stopping = (epoch, places.begun(self.members))
-        return places.left(self.members, workload, granted, self._stopping[1])
+        return places.left(self.members, workload, granted, self._stopping[1], self._made)
 
     def needs(self, spec: PodSpec) -> str:
         """Return the digest of what quota is counted by."""
@@ -367,7 +319,7 @@ class GatheredPods:
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
-        found = end(self.members, _total(workload), serving=self._says.serving)
+        found = end(self.members, _total(workload), serving=self._says.serving, made=self._made)
         return found.outcome if found is not None else None
 
     def pods_ready(self, workload: Workload) -> bool:
@@ -417,9 +369,6 @@ class GatheredPods:
         """What the oldest pod says of the group."""
         meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
         return marks.read(meta.labels, meta.annotations)
-
-    def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
-        return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)
 
     @property
     def _limit(self) -> int | None:

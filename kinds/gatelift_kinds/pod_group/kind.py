@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gatelift_kinds.any_pod.kind import AnyPodKind
-from gatelift_kinds.pod_group import marks, roles
+from gatelift_kinds.pod_group import marks, roles, taking_in
 from gatelift_kinds.pod_group.document import work_id
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
@@ -58,6 +58,14 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Refuse: nothing of a group travels by one pod."""
         raise KindError(f"placement: {OF_ALL}")
+
+    def unlike(self, obj: Pod, raw: bytes, declared: bytes, default_class: str) -> str:
+        """Return in what it differs from what its driver declared."""
+        return taking_in.unlike(raw, declared, default_class)
+
+    def taken_in_patch(self, obj: Pod, raw: bytes, part: Part, placing: Placing) -> bytes:
+        """Return the patch of labels, marks, finalizer and what flavor and checks add."""
+        return taking_in.patch(obj, raw, part, placing)
 
     def local_lift_patch(self, obj: Pod, raw: bytes, placing: Placing) -> bytes:
         """Return the patch of any pod, for one that needs what its group was admitted for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gatelift_kinds.pod_group import slots
+from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, RUNNING, GroupMembers, RoleMembers
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -27,10 +28,11 @@ def there(members: GroupMembers, granted: Mapping[str, int]) -> Places:
             yield from ((rank[-1], name) for rank in role.active.first(len(role.active)))
 
 
-def to_join(members: GroupMembers, workload: Workload, granted: Mapping[str, int]) -> Places:
+def to_join(members: GroupMembers, workload: Workload, granted: Mapping[str, int], made: MadeThere = NONE) -> Places:
     """Return the pods that wait and a slot is free for, of those that were granted."""
     for each, role in _asked(members, workload):
-        most = max(0, granted.get(each.name, 0) - _count(members, each.name, *RUNNING))
+        runs = _count(members, each.name, *RUNNING) + made.running(each.name)
+        most = max(0, granted.get(each.name, 0) - runs)
         yield from ((uid, each.name) for uid in slots.to_fill(role, slots.places(role, each.count), most))
 
 
@@ -60,12 +62,15 @@ def beyond(members: GroupMembers, counts: Mapping[str, int], most: int) -> list[
     return found[:most]
 
 
-def over(members: GroupMembers, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
-    """Return how many succeeded, by role."""
+def over(
+    members: GroupMembers, workload: Workload, granted: Mapping[str, int], made: MadeThere = NONE
+) -> dict[str, int]:
+    """Return how many succeeded, by role; of those that a driver made at a worker none, whose quota stays."""
     found: dict[str, int] = {}
     for each in workload.spec.pod_sets:
         done = _count(members, each.name, MemberState.SUCCEEDED)
-        found[each.name] = min(done, _free(each, granted, _count(members, each.name, *RUNNING)))
+        runs = _count(members, each.name, *RUNNING) + made.running(each.name)
+        found[each.name] = min(done, _free(each, granted, runs))
     return {name: count for name, count in found.items() if count > 0}
 
 
@@ -74,7 +79,9 @@ def begun(members: GroupMembers) -> Begun:
     return {name: dict(each.counts) for name, each in members.roles.items()}
 
 
-def left(members: GroupMembers, workload: Workload, granted: Mapping[str, int], since: Begun) -> dict[str, int]:
+def left(
+    members: GroupMembers, workload: Workload, granted: Mapping[str, int], since: Begun, made: MadeThere = NONE
+) -> dict[str, int]:
     """Return how many are over since that began, or succeeded, by role.
 
     Who waited then was perhaps let go by now; who came since is not. A pod that vanished is none that is over: its
@@ -85,7 +92,8 @@ def left(members: GroupMembers, workload: Workload, granted: Mapping[str, int], 
         before = since.get(each.name, {})
         done = _count(members, each.name, *OVER) - before.get(MemberState.FAILED, 0)
         waits = min(_count(members, each.name, MemberState.WAITING), before.get(MemberState.WAITING, 0))
-        found[each.name] = min(done, _free(each, granted, waits + _count(members, each.name, *RUNNING)))
+        goes_on = waits + _count(members, each.name, *RUNNING) + made.running(each.name)
+        found[each.name] = min(done, _free(each, granted, goes_on))
     return {name: count for name, count in found.items() if count > 0}
 
 

@@ -14,6 +14,7 @@ from gatelift_kinds.shared.values import ObjectEnd, Part, Priority, PriorityName
 from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
+from gatelift_wire.values.messages import PodSetCounts
 
 OVER_AT_HOME = "OverAtHome"
 """Reason of a Stop at `local` of what is over, as the manager has seen: its agent may be behind, and ends nothing."""
@@ -210,6 +211,18 @@ class Gathered(Protocol):
 
     def is_told_of(self, uid: str) -> bool:
         """Say whether a worker may have been told of an object; of one that waits at home it was not."""
+        ...
+
+    def makes_there(self, counts: tuple[PodSetCounts, ...]) -> bool:
+        """Take what one of them has made at a worker by itself, which is no object at home; False where it is no news.
+
+        Before anything is said of that, in a work that declares so, they have come to no end.
+        """
+        ...
+
+    @property
+    def declared_later(self) -> dict[str, bytes]:
+        """What of each pod set is to be made later by one of them, as a pod spec in JSON, by name."""
         ...
 
     def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:

@@ -22,6 +22,7 @@ from gatelift.cli.target import target_of
 from gatelift.core import texts
 from gatelift.core.records import epochs, record
 from gatelift_admission.engine import POSITIONS_MAX
+from gatelift_kinds.shared import made_there
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.objects import conditions
@@ -203,6 +204,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
                 workload.metadata.name,
                 found.epoch,
                 pods,
+                made_there.said(workload),
                 found.policy.value,
                 found.term or "",
                 "ending" if found.evicted or workload.metadata.deletion_timestamp else "placed",
@@ -210,7 +212,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
         )
     await tell_if_absent(client)
     show(
-        ("Cluster", "Namespace", "Name", "Epoch", "Pods", "Policy", "Term", "State"),
+        ("Cluster", "Namespace", "Name", "Epoch", "Pods", "MadeThere", "Policy", "Term", "State"),
         sorted(rows, key=lambda row: tuple(map(str, row[:3]))),
         output,
         nothing="No placements.",

@@ -12,14 +12,12 @@ import structlog
 
 from gatelift.config import METRICS_OFF, POD_FRAMEWORK, TOPOLOGY_GATE, Configuration, kind_and_group
 from gatelift.selector_settings import as_selector, managed_namespaces
-from gatelift.webhooks.certificates import Material
-from gatelift.webhooks.configuration import SERVICE, Wanted
+from gatelift.webhooks.configuration import SECRET_NAME, SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.metrics import WebhookMetrics
 from gatelift.webhooks.owners import Owners
 from gatelift.webhooks.reservations import Reservations
-from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import PodsTaken, Surroundings
 from gatelift.webhooks.tls import ServingTls
@@ -31,8 +29,11 @@ from gatelift_kube.process import descriptors
 from gatelift_kube.process.repetitions import watch_problems
 from gatelift_kube.process.tasks import Supervisor, spawn
 from gatelift_kube.serving import self_signed
+from gatelift_kube.serving.certificates import Material
+from gatelift_kube.serving.material_store import MaterialStore
 from gatelift_kube.serving.metrics_access import MetricsAccess
 from gatelift_kube.serving.status_server import StatusServer
+from gatelift_kube.values.resources import ObjectKey
 
 CHECK_SECONDS = 30.0
 """How often certificate and configurations are looked at when nothing has changed; renewal is due for 30 days."""
@@ -136,9 +137,9 @@ class Daemon:
         metrics = WebhookMetrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")
-        self._store = MaterialStore(
-            client, settings.namespace, (*service, *settings.names), wall or (lambda: datetime.now(UTC))
-        )
+        where = ObjectKey(settings.namespace, SECRET_NAME)
+        names = (*service, *settings.names)
+        self._store = MaterialStore(client, where, names, wall or (lambda: datetime.now(UTC)))
         self._injection = Injection(client)
         access = MetricsAccess(client) if settings.guards_metrics else None
         self._status = StatusServer(metrics.registry, self.missing, lambda: None, access=access)

@@ -54,6 +54,7 @@ VALIDATING = Resource(
 ANSWER_SECONDS_MAX = 5
 """How long the API server waits for us: reviews take a millisecond, or one read of a pod's owner."""
 SERVICE = "gatelift-webhooks"
+SECRET_NAME = "gatelift-webhooks"  # noqa: S105 - the name of a Secret
 SERVICE_PORT = 443
 CONVERTED = ("clusterqueues", "localqueues", "multikueueclusters", "workloads")
 """Kinds of Kueue of which a field was renamed between v1beta1 and v1beta2."""

@@ -6,12 +6,12 @@ A context is made anew when either changes, so that a client's CA that was taken
 from __future__ import annotations
 
 import ssl
-import tempfile
 from pathlib import Path
 
 import structlog
 
-from gatelift.webhooks.certificates import Material
+from gatelift_kube.serving.certificates import Material
+from gatelift_kube.serving.material_context import serving_context
 
 CLIENT_CA_BYTES_MAX = 256 * 1024
 """A bundle of some hundred CAs."""
@@ -46,13 +46,13 @@ class ServingTls:
             authorities = self._authorities()
             if (material, authorities) == self._of:
                 return
-            context = _context(material, authorities)
+            context = serving_context(material, authorities)
         except ClientCAError as error:
             if self._of is None:
                 raise
             self._log.warning("the CAs of clients stay as they were", problem=str(error))
             authorities = self._of[1]
-            context = _context(material, authorities)
+            context = serving_context(material, authorities)
         self._context, self._of = context, (material, authorities)
 
     def _authorities(self) -> bytes:
@@ -73,19 +73,3 @@ class ServingTls:
                 "certificate of the API server's AdmissionConfiguration"
             ) from error
         return found
-
-
-def _context(material: Material, authorities: bytes) -> ssl.SSLContext:
-    """Return a context with this certificate. The library reads keys from files only; they are gone at once."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION
-    if authorities:
-        context.load_verify_locations(cadata=authorities.decode("ascii"))
-        context.verify_mode = ssl.CERT_REQUIRED
-    with tempfile.TemporaryDirectory(prefix="gatelift-webhooks-") as folder:
-        path = Path(folder) / "serving.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(material.key + material.certificate)
-        context.load_cert_chain(path)
-    return context

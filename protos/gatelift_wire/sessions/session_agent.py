@@ -62,7 +62,8 @@ class AgentSession(SessionCore):
     """The agent's session with one manager.
 
     `instance` names this process; `jitter` in [0, 1) differs between agents and spreads their dials; `last_session`
-    and `last_term` are what was last kept in the worker. `versions` are the protocol versions served, least and most.
+    and `last_term` are what was last kept in the worker. `adopts`: see `Hello`. `versions` are the protocol versions
+    served, least and most.
     """
 
     TAKEN: ClassVar[dict[SessionState, frozenset[type]]] = {
@@ -83,6 +84,7 @@ class AgentSession(SessionCore):
         last_session: int = 0,
         last_term: int = 0,
         agent_version: str = "",
+        adopts: bool = False,
         versions: tuple[int, int] = (PROTOCOL_VERSION_MIN, PROTOCOL_VERSION),
     ) -> None:
         super().__init__(instance)
@@ -90,7 +92,7 @@ class AgentSession(SessionCore):
         self.seen_term = last_term
         self.sealed = UNCOUNTED
         """The grant with the highest counter: it says how far the manager's record had come, and never goes back."""
-        self._agent_version = agent_version
+        self._agent_version, self._adopts = agent_version, adopts
         self._versions = versions
         self._fraction = jitter % 1.0
         self._kinds: tuple[str, ...] = ()
@@ -306,6 +308,7 @@ class AgentSession(SessionCore):
                     seal=self.sealed.seal,
                     lease=self._lease_name,
                     ticket=self._ticket,
+                    adopts=self._adopts,
                 ),
             )
         )

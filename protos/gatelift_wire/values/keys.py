@@ -33,6 +33,9 @@ ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 LABEL_STOPPING = "gatelift.dev/stopping"
 """On what is stopped: `<workload UID>.<epoch>`. A label, for nobody can fill those up: annotations of an object have
 256 KiB in all, and who has used them up would keep it from being stopped."""
+LABEL_MADE_HERE = "gatelift.dev/made-here"
+"""On a pod that a driver makes at a worker: the group that it names. Set by the agent's webhook with the gate, and by
+nobody else; it stays once the pod is taken in."""
 ANNOTATION_GIVEN = "gatelift.dev/given"
 """On a worker's object: the mark with which the manager gave it to that cluster; inventories bring it back."""
 FINALIZER_REPORT = "gatelift.dev/report"

@@ -55,6 +55,7 @@ class Hello:
     `counter` and `seal` are those of the grant with the highest counter that it ever got, as they came: they prove how
     far the manager had come. `lease`: namespace and name of the Lease by which this agent's replicas take turns (see
     `speakers`). `ticket`: that of the last `Close`, once the agent has listed all objects anew since it came.
+    `adopts`: it takes in pods that a driver makes there, and counts them (`CountsReport.made_here`).
     """
 
     instance: str
@@ -75,6 +76,7 @@ class Hello:
     seal: bytes = b""
     lease: str = ""
     ticket: str = ""
+    adopts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +165,7 @@ class PodSetRequest:
 
     In a commit only: `additions` (JSON): what checks want on its pods (KEP-993); `needs`: digest of what a pod needs.
     `uncounted`: what its pods ask for in total of what quota does not count; older agents do not read it.
+    `shape`: hash of the pod template of which a driver makes pods there by itself; "": it makes none, or nobody says.
     """
 
     name: str
@@ -172,6 +175,7 @@ class PodSetRequest:
     additions: bytes = b""
     needs: str = ""
     uncounted: tuple[tuple[str, int], ...] = ()
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +352,10 @@ class ObjectReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetCounts:
-    """Where the pods of a pod set are: `remaining` hold resources, `terminating` of those are being deleted."""
+    """Where the pods of a pod set are: `remaining` hold resources, `terminating` of those are being deleted.
+
+    `rejected`: so many were ended unused since this agent process began, beyond the count.
+    """
 
     name: str
     active: int = 0
@@ -357,6 +364,7 @@ class PodSetCounts:
     failed: int = 0
     terminating: int = 0
     remaining: int = 0
+    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,6 +372,7 @@ class CountsReport:
     """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change.
 
     Of any object while it stops, from when all of it `leaving` on: older agents never say that.
+    `made_here`: of pods that a driver has made there by itself, which have no object at home.
     """
 
     key: PlacementKey
@@ -371,6 +380,7 @@ class CountsReport:
     reclaimable: tuple[tuple[str, int], ...] = ()
     troubles: tuple[PodTrouble, ...] = ()  # of its pods, the first; older agents tell of none
     leaving: Leaving | None = None
+    made_here: tuple[PodSetCounts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

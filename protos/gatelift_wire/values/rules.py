@@ -114,6 +114,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "seal": _SEAL,
         "lease": _PLACE_MAYBE,
         "ticket": _TICKET_MAYBE,
+        "adopts": of.flag,
     },
     messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": of.flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},
@@ -170,6 +171,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "additions": _JSON,
         "needs": _WORD_MAYBE,
         "uncounted": _AMOUNTS,
+        "shape": _UID_MAYBE,
     },
     messages.Offer: {
         "key": _key,
@@ -237,6 +239,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "failed": _COUNT,
         "terminating": _COUNT,
         "remaining": _COUNT,
+        "rejected": _COUNT,
     },
     told.PodTrouble: {"reason": _WORD, "pod": _NAME, "text": of.text(limits.TROUBLE_TEXT_MAX)},
     messages.CountsReport: {
@@ -245,6 +248,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "reclaimable": _AMOUNTS,
         "troubles": of.many(_measure, limits.TROUBLES_MAX),
         "leaving": of.maybe(_measure),
+        "made_here": _POD_SETS,
     },
     release.Leaving: {
         **dict.fromkeys(("since_seconds", "grace_seconds", "running_grace_seconds"), _SECONDS),

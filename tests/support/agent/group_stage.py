@@ -97,7 +97,7 @@ class GroupStage(Stage):
         pods = self.store.all(("", "pods"))
         found = [self.document(POD, each.name) for each in pods if each.namespace == NAMESPACE_NAME]
         metas = [each["metadata"] for each in found if each is not None]
-        return {meta["name"]: meta["annotations"].get("gatelift.dev/user-uid", "") for meta in metas}
+        return {meta["name"]: meta.get("annotations", {}).get("gatelift.dev/user-uid", "") for meta in metas}
 
     def let_go(self) -> list[str]:
         """Return who is not at the gate."""

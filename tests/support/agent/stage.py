@@ -61,7 +61,7 @@ class Stage(Watches):
         backend: MakeBackend = quota_of,
         **settings: Any,
     ) -> None:
-        super().__init__(settings.get("registry", SERVED))
+        super().__init__(settings.get("registry", SERVED), adopts=settings.get("adopts", False))
         self._backend = backend
         self.now = START
         self.origin = ORIGIN

@@ -12,7 +12,7 @@ from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import StoreChange, Stored
-from gatelift_wire.values.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_MADE_HERE, LABEL_ORIGIN
 from support.agent.values import MANAGED, decode
 
 _AROUND = (NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
@@ -25,8 +25,8 @@ class Watches:
     mode: AgentMode
     events: deque[events.Event]
 
-    def __init__(self, kinds: Registry = SERVED) -> None:
-        self.kinds = kinds
+    def __init__(self, kinds: Registry = SERVED, *, adopts: bool = False) -> None:
+        self.kinds, self.adopts = kinds, adopts
         self.placed = tuple(dict.fromkeys((POD, *kinds.travelling)))
         self._shown = {(each.group, each.plural): each for each in (*self.placed, *_AROUND)}
         self.watched: set[str] = set()
@@ -66,6 +66,8 @@ class Watches:
 
     def _selects(self, resource: Resource, stored: Stored) -> bool:
         if resource not in self.placed:
+            return True
+        if self.adopts and resource == POD and LABEL_MADE_HERE in stored.labels:
             return True
         if self.mode is AgentMode.LOCAL:
             return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB

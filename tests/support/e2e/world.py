@@ -39,6 +39,8 @@ from support.e2e.queues import QUEUES, SENDING_QUEUES
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
+GPU = "vendor.com/gpu"
+"""A resource that nodes have besides those of Kubernetes, under the name of KEP-976's stories."""
 TRANSITION_SECONDS = 120.0
 """Any one step (admitted, running, cleaned up) takes about a second; a loaded machine gets two minutes."""
 
@@ -421,13 +423,14 @@ def _agent_lease() -> Json:
 async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
     home, kubeconfigs = folder / "state", folder / "kubeconfigs"
-    settings = ProviderSettings(home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16"), audit=True)
+    settings = ProviderSettings(home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16", extended={GPU: "4"}), audit=True)
     provider = load(provider_name, settings)
     made = await provider.up(["mgmt", *WORKERS])
     clusters = {cluster.name: cluster for cluster in made}
     capacity = [
         {"flavor": "default-flavor", "resource": "cpu", "nominal": "8"},
         {"flavor": "default-flavor", "resource": "memory", "nominal": "32Gi"},
+        {"flavor": "default-flavor", "resource": GPU, "nominal": "4"},
         {"flavor": "small-flavor", "resource": "cpu", "nominal": "1"},
     ]
     installation = Installation(

@@ -13,10 +13,11 @@ from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentMode, AgentSettings, KeepFinished, Policy
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.registry import SERVED, Registry
-from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
+from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, ObjectGone, ObjectSeen, Patch, Synced
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.values.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_sandbox.embedded.selection import ListSelection, parse_labels
+from gatelift_wire.values.keys import LABEL_MADE_HERE, LABEL_ORIGIN
 from support.sim.clock import ProcessClock
 from support.sim.cluster import SimCluster
 from support.sim.election import TIMES, SimElector, SimLease
@@ -220,7 +221,16 @@ class SimAgent:
                 )
                 for number, (resource, labels) in enumerate(watched)
             ]
+            if self.machine.world.settings.adopts:
+                made_here = ListSelection(namespace=namespace, labels=parse_labels(LABEL_MADE_HERE))
+                watch = SimReflector(self.port, POD, made_here, emit=self._show_newcomer)
+                self._namespace_watches[namespace].append(watch)
             self._find_hidden(namespace, self._namespace_emit(namespace, len(watched), waiting), waiting)
+
+    def _show_newcomer(self, event: Any) -> None:
+        """Show what waits to be taken in, as the adapter does."""
+        if isinstance(event, ObjectSeen | ObjectGone) and LABEL_ORIGIN not in event.object.metadata.labels:
+            self.process.post(event)
 
     def _find_hidden(self, namespace: str, emit: Callable[[Any], None], waiting: set[int]) -> None:
         """List once what is ours and no watch shows, after the watches, as the adapter does."""

@@ -42,6 +42,7 @@ from gatelift_kube.deciding.writes import (
     ApiEvent,
     ApiWrite,
     EmitEvent,
+    ObjectGone,
     ObjectSeen,
     Synced,
     WriteDone,
@@ -63,7 +64,7 @@ from gatelift_kube.values.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_wire.values.keys import LABEL_ORIGIN
+from gatelift_wire.values.keys import LABEL_MADE_HERE, LABEL_ORIGIN
 
 OPTIONAL_RETRY_SECONDS = 60.0
 """How often a kind that is not served, or not allowed, is asked for again."""
@@ -135,12 +136,14 @@ class WorkerApi:
         keeps_state: bool = True,
         watch_nodes: bool = True,
         count_nodes: bool = False,
+        adopts: bool = False,
         shared: Iterable[Reflector] = (),
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
         """`leads` says whether this replica may tell people anything; the core decides whether it may write at all.
 
         `count_nodes`: tell what room there is on the nodes, for which the pods of the whole cluster are watched.
+        `adopts`: show pods that drivers make here, as long as they are nobody's.
         """
         self._client = client
         self._shared = {(each.resource, each.selection): each for each in shared}
@@ -153,6 +156,7 @@ class WorkerApi:
         self._keeps_state = keeps_state
         self._watch_nodes = watch_nodes
         self._count_nodes = count_nodes
+        self._adopts = adopts
         self._log = structlog.get_logger("gatelift.agent.kubernetes")
         self._problem = watch_problems(self._log, clock)
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
@@ -309,6 +313,9 @@ class WorkerApi:
                 )
                 for number, (resource, labels) in enumerate(self._watched)
             ]
+            if self._adopts:
+                made_here = Selection(namespace=namespace, labels=LABEL_MADE_HERE)
+                self._namespace_tasks[namespace].append(self._reflect(POD, made_here, self._show_newcomer))
             emit = self._namespace_emit(namespace, len(self._watched), waiting, listed)
             task = self._supervisor.spawn(
                 f"find what is hidden in {namespace}", self._find_hidden(namespace, emit, listed)
@@ -341,6 +348,14 @@ class WorkerApi:
                 self._post(NamespaceSynced(namespace=namespace))
 
         return emit
+
+    def _show_newcomer(self, event: ApiEvent) -> None:
+        """Show what waits to be taken in; what bears our label the other watch shows, and it alone says that it went.
+
+        Nothing waits for this list: who is not seen yet is not let go.
+        """
+        if isinstance(event, ObjectSeen | ObjectGone) and LABEL_ORIGIN not in event.object.metadata.labels:
+            self._post(event)
 
     def _namespace_refused(self, namespace: str, waiting: set[int]) -> Callable[[str], None]:
         """Return what takes that one kind may not be read there; told until the namespace is synced."""

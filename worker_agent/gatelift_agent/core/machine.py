@@ -12,7 +12,7 @@ who knows all that exists.
 from __future__ import annotations
 
 from gatelift_agent.core.admission.desk import MakeBackend, quota_of
-from gatelift_agent.core.advancing import answers, progress
+from gatelift_agent.core.advancing import adopting, answers, progress
 from gatelift_agent.core.beginning import last_looks, rebuilding
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import ENDING, Placement
@@ -89,6 +89,7 @@ class AgentMachine:
             return []  # an echo, or an object of no placement; what is due meanwhile is due at `next_deadline`
         self._go_on(now)
         self._link.tick(now)
+        adopting.tend(self._world, now)
         self._look(now)
         last_looks.ask(self._world, now)
         containment.release_again(self._world, now)
@@ -111,6 +112,7 @@ class AgentMachine:
             world.keeper.next_deadline() if world.ready else None,
             doubts.settles_at(world),
             last_looks.next_deadline(world) if world.ready else None,
+            world.newcomers.alarms.next() if world.ready else None,
             taking.next_deadline(world),
             self._link.next_deadline(),
         )
@@ -286,6 +288,7 @@ class AgentMachine:
             for left in set(self._watched) - set(wanted):
                 world.objects.forget_namespace(left)
                 early.forget_namespace(world, left)
+                world.newcomers.forget_namespace(left)
                 world.untaken.forget_namespace(left)
                 world.listed.discard(left)
                 unlisted.left(world, left, now)

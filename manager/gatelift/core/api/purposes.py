@@ -28,6 +28,7 @@ class Purpose(enum.Enum):
     WHY_WAITING = "why waiting"
     WHY_HELD = "why held"
     POD_TROUBLE = "pod trouble"
+    MADE_THERE = "made there"
     MIRROR = "mirror"
     MIRROR_END = "mirror the end"
     SHOW_END = "show the end"
@@ -95,6 +96,7 @@ _INFORM = frozenset(
         Purpose.WHY_WAITING,
         Purpose.WHY_HELD,
         Purpose.POD_TROUBLE,
+        Purpose.MADE_THERE,
         Purpose.MIRROR,
         Purpose.MIRROR_END,
         Purpose.SHOW_END,

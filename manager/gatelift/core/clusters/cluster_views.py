@@ -51,6 +51,7 @@ def _made(talk: Conversation, *, open_: bool) -> ClusterView:
         allowed_namespaces=found.spec.allowed_namespaces,
         capacity=capacities.by_resource(capacity.entries if capacity else ()),
         credits=talk.credits,
+        adopts=hello.adopts if hello else False,
         version=talk.version,
         labels=tuple(sorted(found.metadata.labels.items())),
         weight=found.spec.weight,

@@ -94,6 +94,8 @@ class ClusterView:
     allowed_namespaces: tuple[str, ...] = ()
     capacity: Mapping[str, ResourceRoom] = field(default_factory=dict)
     credits: int = 0
+    adopts: bool = False
+    """Its agent takes in and counts pods that a driver makes there by itself."""
     version: int = 0
     labels: tuple[tuple[str, str], ...] = ()
     weight: int = 1

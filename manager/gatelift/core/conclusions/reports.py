@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, epoch_texts, recovery_lists
+from gatelift.core.conclusions import belief, claims, epoch_texts, made_there, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
@@ -157,6 +157,7 @@ def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
 
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
+    made_there.count(core, attempt, said)
     is_first = attempt.count(said)
     releasing.heard(core, attempt, said, now)
     booked = reclaim_books.book(core, attempt, now)

@@ -25,7 +25,7 @@ from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
-from gatelift_wire.values.messages import Change, ObjectReport
+from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
 from gatelift_wire.values.single import Leaver
 
 REMOVED = "WorkerPodDeleted"
@@ -68,6 +68,8 @@ def tell(case: Case, view: ClusterView) -> None:
     """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
     gathered = work.gathered
+    if gathered is not None and not view.adopts and is_elsewhere(work, attempt):
+        made_there(core, attempt, work, ())  # who takes none in has none, and will never say so
     if gathered is None or attempt.state not in _CHANGING or view.version < VERSION_OF_CHANGE:
         return
     told = attempt.told
@@ -92,6 +94,13 @@ def tell(case: Case, view: ClusterView) -> None:
     told.joins((each.called.uid, each.called.name) for each in joins)
     for each in joins:
         gathered.runs_elsewhere(each.called.uid)
+
+
+def made_there(core: Core, attempt: Attempt, work: Work, counts: tuple[PodSetCounts, ...]) -> None:
+    """Take what a driver has made at a worker by itself: it counts for the end of all."""
+    if work.gathered is not None and work.gathered.makes_there(counts):
+        core.agenda.mark(work.look)
+        core.mark_attempt(attempt)
 
 
 def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:

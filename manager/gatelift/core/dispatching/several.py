@@ -46,6 +46,9 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     asked = fit.pod_set_requests(attempt, known)
     asked = additions.with_additions(asked if local else with_uncounted(core, asked, known), known, checks)
     objects, contents = templates(attempt, gathered, parts)
+    if not local:
+        asked, shapes = _with_shapes(core, attempt, asked, gathered)
+        contents += shapes
     commit = Commit(
         key=attempt.key,
         kind=work.objects[0].kind.name,
@@ -58,6 +61,19 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
         release=release.rule_of(core, known, attempt).value,
     )
     return commit, contents
+
+
+def _with_shapes(
+    core: Core, attempt: Attempt, pod_sets: tuple[PodSetRequest, ...], gathered: Gathered
+) -> tuple[tuple[PodSetRequest, ...], tuple[bytes, ...]]:
+    """Return the pod sets with what is declared of those whose pods a driver makes there, and that by its digest.
+
+    For agents that take such pods in; to others it says nothing.
+    """
+    view = core.view(attempt.cluster)
+    later = gathered.declared_later if view is not None and view.adopts else {}
+    named = tuple(replace(one, shape=blob_hash(later[one.name])) if one.name in later else one for one in pod_sets)
+    return named, tuple(later[one.name] for one in pod_sets if one.name in later)
 
 
 def templates(

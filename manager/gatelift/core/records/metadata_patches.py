@@ -47,5 +47,10 @@ def kept_in_use(meta: ObjectMeta, finalizer: str, annotations: Mapping[str, str]
     return _metadata(meta, {"annotations": changed, "finalizers": [*meta.finalizers, finalizer]})
 
 
+def noted(meta: ObjectMeta, name: str, text: str) -> bytes:
+    """Put one annotation on."""
+    return _metadata(meta, {"annotations": {name: text}})
+
+
 def _metadata(meta: ObjectMeta, change: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, **change}})

@@ -11,10 +11,15 @@ from gatelift.core import texts
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
 from gatelift.core.state.core import Core
+from gatelift.core.told.event_texts import EXCESS_DELETED
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
+from gatelift_wire.values.messages import CountsReport
+
+REJECTED_AT_ONCE = 10_000
+"""A figure that a peer says is no reason to count for long."""
 
 
 def seen(core: Core, before: Owner | None, owner: Owner) -> None:
@@ -46,6 +51,21 @@ def rejected(core: Core, owner: Owner, reason: str) -> None:
     """Take that a pod was deleted since it is too many, or not as it should be."""
     if not owner.kind.pods_are_children:
         core.pod_counts.is_rejected(_queue_of(core, owner), reason)
+
+
+def rejected_elsewhere(
+    core: Core, known: Workload, attempt: Attempt, said: CountsReport, before: CountsReport | None
+) -> None:
+    """Take how many pods that a driver made at a worker were ended there, beyond the count: each once.
+
+    Its agent counts from its own start on. What a leader finds as it begins was counted before.
+    """
+    counted = {one.name: one.rejected for one in (before.made_here if before is not None else ())}
+    if before is None and attempt.admitted_at is None:
+        return
+    for one in said.made_here:
+        for _ in range(min(REJECTED_AT_ONCE, max(0, one.rejected - counted.get(one.name, 0)))):
+            core.pod_counts.is_rejected(_charged(core, known), EXCESS_DELETED)
 
 
 def _queue_of(core: Core, owner: Owner) -> str:

@@ -25,7 +25,7 @@ from gatelift.core.rules import (
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.told import pod_troubles
+from gatelift.core.told import made_there, pod_troubles
 from gatelift.core.works import admitting, following, leaving, reclaiming, requeueing
 from gatelift_kube.values.resources import ObjectKey
 
@@ -62,6 +62,7 @@ def _due(case: Case) -> None:
         _next_step(case, goes=goes)
     held.show(case)
     pod_troubles.show(case)
+    made_there.show(case)
 
 
 def _next_step(case: Case, *, goes: bool) -> None:

@@ -8,7 +8,7 @@ an exception there ends the process, and the next one reads them.
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import giving_up, outcomes
+from gatelift_agent.core.advancing import adopting, giving_up, outcomes
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.seeing import hidden, observing
@@ -27,6 +27,8 @@ def write_answered(world: World, event: WriteDone | WriteFailed, now: float) -> 
     world.room_again()
     if asked.purpose in {WritePurpose.STATE, WritePurpose.RECORD}:
         _own_written(world, asked, event, now)
+    elif asked.purpose is WritePurpose.TURN_AWAY:
+        adopting.answered(world, asked, event, now)
     elif asked.purpose is WritePurpose.ROOM:
         containment.hear(world, lambda: world.admission.answered(asked, event), asked.key, now)
     else:

@@ -125,7 +125,7 @@ def make(world: World, placement: Placement, tracked: Tracked, now: float) -> No
             return
         clean = sanitise.sanitise(kind, spec, world.settings.policy)
         tracked.granted = allowances.granted(placement, tracked.pod_set, kind, clean)
-        metadata = _metadata(world, placement, tracked, tracked.granted)
+        metadata = notes(world, placement, tracked, tracked.granted)
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
         body = kind.document(part, placing(world, placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
@@ -143,7 +143,7 @@ def _policy_refusal(world: World, placement: Placement, tracked: Tracked, spec: 
     )
 
 
-def _metadata(world: World, placement: Placement, tracked: Tracked, granted: dict[str, int]) -> bytes:
+def notes(world: World, placement: Placement, tracked: Tracked, granted: dict[str, int]) -> bytes:
     """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
     marks = shapes.marks(tracked.metadata)
     annotations = dict(marks.annotations or {})

@@ -16,7 +16,7 @@ def advance(world: World, placement: Placement, now: float) -> None:
     """Make what is missing of it, and let go what there is room for."""
     joined = [each for each in placement.objects.values() if each.joined and not each.delete_asked]
     for tracked in joined:
-        if tracked.object is None and not (tracked.asked or tracked.is_gone):
+        if tracked.object is None and not (tracked.asked or tracked.is_gone or tracked.made_here):
             applying.make(world, placement, tracked, now)
         elif tracked.object is not None and edits.let_go_by_others(world, placement, tracked):
             text = "was let go in the worker cluster by somebody else, before there was room for it: it is ended"

@@ -7,7 +7,7 @@ Between creating and this stands the remote admission, which may take its time. 
 from __future__ import annotations
 
 from gatelift_agent.core.admission.backend import RoomAnswer
-from gatelift_agent.core.advancing import giving_up, room
+from gatelift_agent.core.advancing import adopting, giving_up, room
 from gatelift_agent.core.changes import allowances, edits, relabelling
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
@@ -61,6 +61,7 @@ def lift_joined(world: World, placement: Placement, joined: list[Tracked], now: 
         for tracked in joined
         if not (tracked.delete_asked or tracked.asked or tracked.object is None)
         and not world.runs_as_placed(kind, tracked.object)
+        and adopting.is_ready(world, placement, tracked)
     ]
     if ready and not starting.why_not(world, placement, now):
         _within_room(world, placement, ready, now, admitted=True)

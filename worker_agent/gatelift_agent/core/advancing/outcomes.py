@@ -124,7 +124,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         case WritePurpose.PUT_BACK:
             if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
                 giving_up.end(world, placement, edits.edit_ending(world, placement, tracked))
-        case WritePurpose.LABELS | WritePurpose.NOTE | WritePurpose.HOLD | WritePurpose.TOLD:
+        case WritePurpose.LABELS | WritePurpose.NOTE | WritePurpose.HOLD | WritePurpose.TOLD | WritePurpose.TAKE_IN:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
         case WritePurpose.LIFT | WritePurpose.GATES:
@@ -147,6 +147,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             | WritePurpose.CHILD_LABELS
             | WritePurpose.WHY
             | WritePurpose.SAY_END
+            | WritePurpose.TURN_AWAY
         ):
             pass  # the keeper's and the backend's own, and what has an answer of its own
 

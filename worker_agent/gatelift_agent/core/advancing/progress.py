@@ -8,7 +8,7 @@ each (R1, R8); between them stands the remote admission, which may take its time
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import applying, giving_up, holds, joining, lifting, losing
+from gatelift_agent.core.advancing import adopting, applying, giving_up, holds, joining, lifting, losing
 from gatelift_agent.core.changes import edits, relabelling
 from gatelift_agent.core.leaving import closing, draining, parting
 from gatelift_agent.core.placement.placements import (
@@ -36,6 +36,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
         return
     if placement.state in STARTING or placement.state is PlacementState.RUNNING:
         _advance(world, placement, now)
+    if placement.state in ENDING or placement.state in ENDED:
+        adopting.turn_away_all(world, placement, now)
     if placement.state in ENDING:
         draining.drain(world, placement, now)
     if placement.state in ENDED:
@@ -52,6 +54,8 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         elif tracked.delete_asked:
             ends = parting.leave if gathers else draining.delete
             ends(world, placement, tracked, now)
+        elif not adopting.is_ready(world, placement, tracked):
+            adopting.take_in(world, placement, tracked, now)
         else:
             relabelling.put_labels_back(world, placement, tracked, now)
             relabelling.put_note_back(world, placement, tracked, now)
@@ -73,6 +77,8 @@ def _advance(world: World, placement: Placement, now: float) -> None:
     if gathers and (placement.state in HELD_BACK or placement.state is PlacementState.RUNNING):
         joining.advance(world, placement, now)
         parting.give_way(world, placement, now)
+    if gathers and placement.state is PlacementState.RUNNING:
+        adopting.advance(world, placement, now)
     if placement.state in HELD_BACK or placement.state is PlacementState.RUNNING:
         outcome = losing.own_end(world, placement)
         if outcome is None:

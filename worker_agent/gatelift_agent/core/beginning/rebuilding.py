@@ -261,6 +261,7 @@ def _tracked(kind: Kind[Any], held: Held) -> Tracked:
         uid=held.object.metadata.uid,
         user_uid=ownership.user_uid(held.object.metadata),
         joined=ownership.has_joined(held.object.metadata),
+        made_here=kind.gathers and bool(ownership.made_here(held.object.metadata)),
         object=held.object,
         raw=held.raw,
         lift_asked=kind.lifted(held.object),
@@ -278,7 +279,7 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
         key=key,
         kind=kind.name,
         namespace=meta.namespace,
-        name=meta.name,
+        name=(ownership.made_here(meta) if kind.gathers else "") or meta.name,
         state=PlacementState.APPLYING,
         committed_at=now,
         found=kind.gathers,
@@ -317,7 +318,8 @@ def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
 def set_state(world: World, placement: Placement) -> None:
     """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
     kind = world.kind(placement)
-    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    every = (tracked for tracked in placement.objects.values() if not tracked.made_here)
+    found = [tracked.object for tracked in every if tracked.object is not None]
     if len(found) < placement.objects_wanted:
         placement.state = PlacementState.APPLYING
     else:

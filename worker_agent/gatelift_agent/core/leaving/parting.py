@@ -36,7 +36,7 @@ def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
     if len(placement.left) > LEFT_MAX:
         del placement.left[next(iter(placement.left))]
     tracked.object = None
-    if not world.local:
+    if not (world.local or tracked.made_here):
         world.say(reports.object_report(placement, tracked))
     heir = placement.heirs.pop(tracked.name, None)
     if heir is not None:

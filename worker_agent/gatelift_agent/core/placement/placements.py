@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_agent.core.placement.pods_of_jobs import Hidden, Shortage
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
-from gatelift_kube.objects.core import Pod
 from gatelift_kube.values.resources import ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import CountsReport, DisconnectPolicy, PodSetRequest
@@ -202,6 +202,8 @@ class Tracked:
     uid: str = ""
     joined: bool = False
     """It came to a placement that was live (`members`)."""
+    made_here: bool = False
+    """A driver made it at this worker: it has no object at home, and is the agent's to count (`adopting`)."""
     object: KubeObject | None = None
     raw: bytes = b""
     last_object: KubeObject | None = None
@@ -280,30 +282,6 @@ class Tracked:
 
 
 @dataclass(slots=True, kw_only=True)
-class Hidden:
-    """A pod of a Job that the watch calls gone, as it was seen last; see `hidden`."""
-
-    pod: Pod
-    asked: bool = False
-    retry_at: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Shortage:
-    """Pods of a pod set that are not there; see `missing_pods`. `made`: so many were seen, the last at `since`."""
-
-    since: float
-    made: int
-    asking: bool = False
-    """The API server is being asked for one more; from `again_at` on it may be `again`, and is where nobody could tell.
-    `why`: its no, "" for none."""
-    again: bool = False
-    again_at: float = 0.0
-    answered: bool = False
-    why: str = ""
-
-
-@dataclass(slots=True, kw_only=True)
 class Placement:
     """One attempt of one workload here. Changed by `progress`, `commits`, `stops` and `rebuilding` only."""
 
@@ -324,6 +302,8 @@ class Placement:
     """Of the last `Change` that was taken in sessions that followed each other by resume."""
     heirs: dict[str, Tracked] = field(default_factory=dict)
     """Objects that wait until one of another user's object has stopped, whose name they are to have."""
+    turned_away: dict[str, int] = field(default_factory=dict)
+    """By pod set: how many pods that a driver made here were ended unused, beyond the count."""
     left: dict[str, None] = field(default_factory=dict)
     """UIDs of user's objects of which nothing is left here: none is made again."""
     found: bool = False
@@ -391,6 +371,10 @@ class Placement:
     looked_as: PlacementState | None = None
     child_retry_at: dict[str, float] = field(default_factory=dict)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
+
+    def turns_away(self, pod_set: str) -> None:
+        """Count a pod that a driver made here and that has no place."""
+        self.turned_away[pod_set] = self.turned_away.get(pod_set, 0) + 1
 
     def move(self, move: Move) -> None:
         """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""

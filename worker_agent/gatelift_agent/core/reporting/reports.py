@@ -21,7 +21,7 @@ from gatelift_agent.core.placement.placements import (
     PlacementState,
     Tracked,
 )
-from gatelift_agent.core.reporting import troubles
+from gatelift_agent.core.reporting import made_here, troubles
 from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import AT_ONCE, World
 from gatelift_kinds.kind import Kind
@@ -58,7 +58,8 @@ def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
     total, reclaimable = counted(world, placement)
     troubles.note(world, placement, total.values(), now)
-    counts = _counts(world, placement, total, reclaimable)
+    here = made_here.counts(world, placement, now)
+    counts = _counts(world, placement, total, reclaimable, here)
     if placement.state is PlacementState.RUNNING:
         world.reclaim_room(placement, _over(placement, counts))
     changed, urgent = _changed(world, placement, now)
@@ -67,6 +68,7 @@ def observe(world: World, placement: Placement, now: float) -> None:
     if not changed and (counts == told or waits):
         placement.report_at = None
         return
+    urgent = urgent or made_here.is_news(told, here)
     urgent = urgent or _terminating(counts) != _terminating(told) or _given_back(counts) != _given_back(told)
     if not urgent and (placement.report_at is None or placement.report_at > now):
         placement.report_at = placement.report_at or now + COALESCE_SECONDS
@@ -90,7 +92,7 @@ def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple
     changed: list[tuple[Tracked, Seen]] = []
     urgent = False
     for tracked in placement.objects.values():
-        if tracked.told_of is not None and tracked.told_of is tracked.object:
+        if tracked.made_here or (tracked.told_of is not None and tracked.told_of is tracked.object):
             continue
         if len(changed) > REPORTS_AT_ONCE:
             urgent = True  # so many are told of in parts, and the others are looked into with theirs
@@ -136,13 +138,21 @@ def everything(world: World, placement: Placement) -> None:
         world.say(Applied(key=placement.key))
         world.say(GatesLifted(key=placement.key))
     elif placement.state is PlacementState.REPORTED:
-        final = final_message(placement)
-        if final is not None:
-            world.say(final)
+        say_final(world, placement)
     elif placement.state is PlacementState.KEPT and placement.over_before:
         # The process before this one may have died with the word that the user's object is gone: it is said again.
         world.say(Stopped(key=placement.key, reason=SUPERSEDED))
     world.look(placement.key)
+
+
+def say_final(world: World, placement: Placement) -> Message | None:
+    """Say the last word on a placement that has ended, and return it; before it, what a driver has made here."""
+    final = final_message(placement)
+    if final is not None:
+        here = made_here.last(world, placement)
+        for message in (here, final) if here is not None else (final,):
+            world.say(message)
+    return final
 
 
 def final_message(placement: Placement) -> Message | None:
@@ -196,10 +206,14 @@ def counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts]
 
 
 def _counts(
-    world: World, placement: Placement, total: dict[str, PodSetCounts], reclaimable: dict[str, int]
+    world: World,
+    placement: Placement,
+    total: dict[str, PodSetCounts],
+    reclaimable: dict[str, int],
+    here: tuple[PodSetCounts, ...] = (),
 ) -> CountsReport | None:
     """Return what is told of that, None where objects say so themselves and there is no trouble to tell of."""
-    if not total and placement.trouble is None and placement.counts_reported is None:
+    if not (total or here) and placement.trouble is None and placement.counts_reported is None:
         return None
     # What may run (P10), and what runs beside what was granted: nothing of that is given back.
     lost = len(placement.lost_children) + placement.unseen_ends
@@ -209,6 +223,7 @@ def _counts(
         pod_sets=tuple(total[name] for name in sorted(total)),
         reclaimable=tuple((name, count - unknown) for name, count in sorted(reclaimable.items()) if count > unknown),
         troubles=(PodTrouble(**placement.trouble._asdict()),) if placement.trouble is not None else (),
+        made_here=here,
     )
 
 
@@ -248,7 +263,12 @@ def _over(placement: Placement, counts: CountsReport | None) -> tuple[tuple[str,
 
 
 def _objects(placement: Placement) -> tuple[ObjectReport, ...]:
-    return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if tracked.uid)
+    return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if _is_told(tracked))
+
+
+def _is_told(tracked: Tracked) -> bool:
+    """Say whether home has an object for which one stands."""
+    return bool(tracked.uid) and not tracked.made_here
 
 
 def _finished(placement: Placement, ending: PlacementEnding) -> Message:

@@ -11,13 +11,13 @@ from gatelift_agent.core.placement.placements import (
     LIVE,
     SUPERSEDED,
     EndingKind,
-    Hidden,
     Placement,
     PlacementEnding,
     PlacementState,
     Tracked,
 )
-from gatelift_agent.core.seeing import foreign
+from gatelift_agent.core.placement.pods_of_jobs import Hidden
+from gatelift_agent.core.seeing import foreign, newcomers
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.untaken import Subject, may_name
 from gatelift_agent.core.state.world import World
@@ -55,6 +55,7 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
         return
     if held is None:
         return
+    newcomers.seen(world, held, now)
     placements = world.placements_at(held.ref)
     for placement in placements:
         take(world, placement, placement.objects[meta.name], held, now)
@@ -109,6 +110,7 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     for placement in world.placements_at(held.ref):
         world.look(placement.key)
         _gone_from(world, placement.objects[meta.name], obj, now)
+    newcomers.gone(world, held.ref, meta.uid)
     world.objects.gone(resource, obj)  # behind all that may raise an exception: taken again, it is news again
 
 

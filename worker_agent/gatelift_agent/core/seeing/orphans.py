@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gatelift_agent.core.placement import graces
-from gatelift_agent.core.placement.placements import Hidden, Placement, Tracked
+from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.placement.pods_of_jobs import Hidden
 from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership

@@ -64,6 +64,7 @@ class ManagerLink:
                 last_session=last_session,
                 last_term=last_term,
                 agent_version=settings.agent_version,
+                adopts=settings.adopts,
             )
         self._session.recall(last_session, last_term, sealed)
         self._session.identify(cluster_uid, self._world.leadership.mark, self._world.settings.lease)

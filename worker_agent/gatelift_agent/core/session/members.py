@@ -60,6 +60,8 @@ def keep(world: World, placement: Placement, commit: Commit) -> bool:
     named = {one.name: one for one in commit.objects}
     for tracked in tuple(placement.objects.values()):
         one = named.get(tracked.name)
+        if tracked.made_here:
+            continue  # of it home says nothing: it stays, whatever is said
         if one is None or not _is_of(world, tracked, one):
             _is_not_named(world, placement, tracked)
     kind = world.kinds.named(commit.kind)
@@ -75,7 +77,8 @@ def keep(world: World, placement: Placement, commit: Commit) -> bool:
 
 def name(world: World, placement: Placement, commit: Commit) -> None:
     """Know each object that a commit names, with what a restart has lost of it."""
-    placement.pod_sets = placement.pod_sets or commit.pod_sets
+    placement.pod_sets = _shaped(placement.pod_sets, commit.pod_sets) or commit.pod_sets
+    world.newcomers.opens((commit.namespace, commit.name), commit.key)
     placement.objects_wanted = len(commit.objects)
     begun = any(each.lift_asked or each.is_gone for each in placement.objects.values())
     for one in commit.objects:
@@ -108,8 +111,16 @@ def _lowered(known: PodSetRequest, said: tuple[PodSetRequest, ...]) -> PodSetReq
     return next((one for one in said if one.name == known.name and one.count < known.count), known)
 
 
+def _shaped(known: tuple[PodSetRequest, ...], said: tuple[PodSetRequest, ...]) -> tuple[PodSetRequest, ...]:
+    """Return pod sets as they were granted, with what is said of pods that a driver makes here."""
+    shapes = {one.name: one.shape for one in said}
+    return tuple(replace(one, shape=shapes.get(one.name, "")) for one in known)
+
+
 def _is_of(world: World, tracked: Tracked, one: ObjectTemplate) -> bool:
     """Say whether an object stands for the user's object that is meant, or at `local` is it."""
+    if tracked.made_here:
+        return False  # home's own has another UID, whatever this one is called
     return tracked.uid == one.template if world.local else tracked.user_uid in {"", one.uid}
 
 

@@ -26,6 +26,7 @@ def take_terms(world: World, placement: Placement, commit: Commit, now: float) -
     placement.queue, placement.policy = commit.queue, commit.policy
     placement.stop_after_seconds, placement.release = commit.stop_after_seconds, commit.release
     placement.pod_sets = commit.pod_sets or placement.pod_sets
+    world.newcomers.opens((commit.namespace, commit.name), commit.key)
     placement.objects_wanted = len(commit.objects)
     placement.confirmed_session = world.standing.session
     placement.committed_at = now

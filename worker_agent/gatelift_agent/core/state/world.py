@@ -19,6 +19,7 @@ from gatelift_agent.core.placement.placements import Placement, PlacementState, 
 from gatelift_agent.core.state.condemned import Condemned
 from gatelift_agent.core.state.late import Late
 from gatelift_agent.core.state.leadership import Leadership
+from gatelift_agent.core.state.newcomers import Newcomers
 from gatelift_agent.core.state.untaken import AgentUntaken
 from gatelift_agent.core.values.asked import Asked, Writes
 from gatelift_agent.core.values.commands import AgentNote, Command
@@ -120,7 +121,7 @@ class World:
             number=self._number,
             give=self._want,
         )
-        self.writes = Writes()
+        self.writes, self.newcomers = Writes(), Newcomers()
         self.placements: dict[PlacementKey, Placement] = {}
         self.wakes: Alarms[PlacementKey] = Alarms()
         self.commands: list[Command] = []
@@ -176,6 +177,7 @@ class World:
         if not self._by_uid.get(key.uid):
             self._by_uid.pop(key.uid, None)
         self.kept.pop(key, None)
+        self.newcomers.closes((placement.namespace, placement.name), key)
         self.wakes.drop(key)
         self._dirty.pop(key, None)
         self.capacity_changed = True

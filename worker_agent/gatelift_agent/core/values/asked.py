@@ -23,6 +23,8 @@ class WritePurpose(enum.Enum):
     PUT_BACK = "put an edit back"
     TOLD = "note what was told of an edit"
     ROOM = "ask for room"  # of the backend of the remote admission (`admission`)
+    TAKE_IN = "take in what a driver made here"
+    TURN_AWAY = "turn away"  # ends what waits at its gate and has no place; it is of no placement
     LIFT = "lift"
     HOLD = "hold back what its user let go"
     GATES = "user gates"

@@ -131,6 +131,8 @@ class AgentSettings:
     """Empty: the worker does no quota of its own, or that of its nodes."""
     capacity_from_nodes: bool = False
     """Where `capacity` is empty: it is what the nodes have, less what runs there."""
+    adopts: bool = False
+    """Pods that a driver makes here by itself are taken into its placement, once the webhook has put our gate on."""
     holds_quota: bool = False
     """What is stopped keeps its quota, here and at the manager, until it has stopped, whatever rule the manager has."""
     keep: KeepFinished = field(default_factory=KeepFinished)

@@ -22,6 +22,7 @@ from gatelift_wire.values import limits
 from gatelift_wire.values.keys import (
     FINALIZER_REPORT,
     LABEL_EPOCH,
+    LABEL_MADE_HERE,
     LABEL_ORIGIN,
     LABEL_WORKLOAD_UID,
     PlacementKey,
@@ -203,6 +204,28 @@ def stands_alone(meta: ObjectMeta) -> bool:
 def keeps_report(meta: ObjectMeta) -> bool:
     """Say whether our finalizer is on it: its final state is not acknowledged yet."""
     return FINALIZER_REPORT in meta.finalizers
+
+
+def made_here(meta: ObjectMeta) -> str:
+    """Return the group that a pod names which a driver made at this worker, "" for every other one.
+
+    One that stands for a user's object is none, whatever else it says.
+    """
+    group = meta.labels.get(LABEL_MADE_HERE, "")
+    return group if not user_uid(meta) and group == meta.labels.get(markers.POD_GROUP_NAME) else ""
+
+
+def waits_here(obj: KubeObject) -> str:
+    """Return the group that a pod waits for which a driver has made here: at our gate, and nobody's yet."""
+    if not isinstance(obj, Pod) or LABEL_ORIGIN in obj.metadata.labels or obj.spec.node_name:
+        return ""
+    gated = markers.ADMISSION_GATE in [gate.name for gate in obj.spec.scheduling_gates]
+    return made_here(obj.metadata) if gated and ANNOTATION_PLACED_AS not in obj.metadata.annotations else ""
+
+
+def is_taken_in(obj: KubeObject, key: PlacementKey, origin: str) -> bool:
+    """Say whether a pod that a driver made here bears what a start knows it by; before that it is not let go."""
+    return obj.metadata.annotations.get(ANNOTATION_PLACED_AS) == placed_as_text(origin, key)
 
 
 def kind_of(kinds: Registry, resource: Resource, obj: KubeObject) -> Kind[Any] | None:

@@ -1,4 +1,4 @@
-"""Where the certificate material is kept: one Secret that both replicas share. Whoever writes first wins."""
+"""Where the certificate material of webhooks is kept: one Secret that all replicas share. Whoever writes first wins."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from datetime import datetime
 
 import structlog
 
-from gatelift.webhooks import certificates
-from gatelift.webhooks.certificates import Material, MaterialError
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import AlreadyExistsError, ConflictError, NotFoundError
 from gatelift_kube.objects.core import Secret
+from gatelift_kube.serving import certificates
+from gatelift_kube.serving.certificates import Material, MaterialError
 from gatelift_kube.values.resources import SECRET, ObjectKey, ObjectRef
 
-NAME = "gatelift-webhooks"
 ROUNDS_MAX = 3
 """Another replica can come first in a create and in a patch; a third loser waits for the next check."""
 
@@ -23,12 +22,13 @@ ROUNDS_MAX = 3
 class MaterialStore:
     """Reads, makes and renews the material."""
 
-    def __init__(self, client: Client, namespace: str, names: tuple[str, ...], wall: Callable[[], datetime]) -> None:
+    def __init__(self, client: Client, where: ObjectKey, names: tuple[str, ...], wall: Callable[[], datetime]) -> None:
+        """`where`: of the Secret. `names`: DNS names and addresses that API servers know the webhooks by."""
         self._client = client
-        self._ref = ObjectRef(SECRET, ObjectKey(namespace, NAME))
+        self._ref = ObjectRef(SECRET, where)
         self._names = names
         self._wall = wall
-        self._log = structlog.get_logger("gatelift.webhooks")
+        self._log = structlog.get_logger("gatelift.webhooks").bind(secret=where.name)
 
     async def current(self) -> Material:
         """Return the material as it is kept, made or renewed if that is due. KubeError: it cannot be read or kept."""

@@ -1,0 +1,121 @@
+"""Where the pods of a group run at a worker, and who of them is told of there: a part of `gathering`. Pure.
+
+What a driver makes there by itself is no pod of ours: it is counted as that worker says (`made_there`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from gatelift_kinds.pod_group import member, places
+from gatelift_kinds.pod_group.declaration import DeclaredSet
+from gatelift_kinds.pod_group.declaring import Declaring
+from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
+from gatelift_kinds.pod_group.made_there import NONE, MadeThere
+from gatelift_kinds.pod_group.members import GroupMembers
+from gatelift_kinds.pod_group.shapes import template_of
+from gatelift_kinds.shared.gathered import Called, PlacedPart
+from gatelift_kinds.shared.patches import encode
+from gatelift_kinds.shared.values import Part
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.values.messages import PodSetCounts
+
+
+class GatheredAtWorker(Protocol):
+    """See `gathering.GatheredPods`, which holds all of this."""
+
+    __slots__ = ()
+    members: GroupMembers
+    _declaring: Declaring
+    _pods: dict[str, tuple[Pod, bytes]]
+    _where: RunsElsewhere
+
+    def put(self, obj: Pod, raw: bytes) -> None:
+        """Take in another version of a pod."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at their gate."""
+        ...
+
+    def _named_by(self, workload: Workload) -> frozenset[str]: ...
+
+    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+        """Take that pods which the Workload names may run at a worker."""
+        named = [each.uid for each in workload.metadata.owner_references]  # in their order
+        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+
+    def is_home(self) -> None:
+        """Take that no pod runs elsewhere."""
+        self._count_anew(self._where.ended())
+
+    def runs_elsewhere(self, uid: str) -> None:
+        """Take that a worker was told of a pod."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
+
+    def stopped_elsewhere(self, uid: str) -> None:
+        """Take that a worker says that a pod has stopped."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
+
+    def is_told_of(self, uid: str) -> bool:
+        """Say whether a worker may have been told of a pod."""
+        found = self.members.get(uid)
+        return found is None or found.state is not member.MemberState.WAITING
+
+    def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that may run at a worker, role by role."""
+        return self._parts(places.there(self.members, granted))
+
+    def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
+        """Return the pods that wait and a slot is free for, of those that the Workload names."""
+        if not self.waiting:
+            return ()
+        named = self._named_by(workload)
+        return self._parts(
+            each for each in places.to_join(self.members, workload, granted, self._made) if each[0] in named
+        )
+
+    def travels_as(self, uid: str) -> Part | None:
+        """Return a pod's template, under its name and role."""
+        found = self._pods.get(uid)
+        mine = self.members.get(uid)
+        if found is None or mine is None:
+            return None
+        template = template_of(found[1])
+        return Part(name=found[0].metadata.name, pod_set=mine.role, metadata=template.metadata, spec=template.spec)
+
+    def makes_there(self, counts: tuple[PodSetCounts, ...]) -> bool:
+        """Take what a driver has made at a worker by itself, as its agent says; False where that is no news."""
+        return self._where.makes(counts)
+
+    @property
+    def declared_later(self) -> dict[str, bytes]:
+        """The spec of each set whose pods a driver is to make, as JSON, by name."""
+        later = ((each.name, each.template) for each in self._later())
+        return {name: encode(msgspec.json.decode(template)["spec"]) for name, template in later if template is not None}
+
+    def _later(self) -> list[DeclaredSet]:
+        driver = self._declaring.driver
+        if driver is None:
+            return []
+        return [each for each in driver.declaration.sets if each.template is not None and each.name != driver.role]
+
+    @property
+    def _made(self) -> MadeThere:
+        """What a driver made there; where it declares nothing to be made nobody has to say that it is nothing."""
+        return self._where.made if self._later() else NONE
+
+    def _count_anew(self, uids: Iterable[str]) -> None:
+        """Count pods of whose run at a worker something else is known now."""
+        for uid in uids:
+            found = self._pods.get(uid)
+            if found is not None:
+                self.put(*found)
+
+    def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
+        return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)
