@@ -228,9 +228,9 @@ def test_a_workload_that_asks_for_less_than_its_pods_do_is_put_right_before_it_h
     [
         ({f"{K}pod-group-role": "worker"}, {}, "no pod of the group declares its sets"),
         ({}, {f"{K}pod-group-sets": "[]"}, "must be a list of sets"),
-        ({f"{K}prebuilt-workload-name": GROUP}, {}, "not served"),
+        ({f"{K}prebuilt-workload-name": GROUP}, {}, "is not there: make it"),
     ],
-    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "a prebuilt Workload"],
+    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "BG-18 a prebuilt Workload that is missing"],
 )
 def test_what_no_workload_is_made_of_is_told(labels: dict[str, str], notes: dict[str, str], said: str) -> None:
     world = a_world_with_groups()

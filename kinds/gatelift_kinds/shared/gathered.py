@@ -151,6 +151,30 @@ class Gathered(Protocol):
         """
         ...
 
+    @property
+    def is_prebuilt(self) -> bool:
+        """Say whether they name a Workload that their user makes: none is made of them, and it stays as it is."""
+        ...
+
+    def not_adopted(self, workload: Workload | None) -> str:
+        """Return why the Workload that their user made cannot become theirs, with the way out; "" where it can.
+
+        None: there is none of that name. Where nothing lacks.
+        """
+        ...
+
+    def awaits(self, workload: Workload) -> bool:
+        """Return whether a Workload of nobody's is to become theirs, now or once nothing lacks."""
+        ...
+
+    def differs(self, workload: Workload) -> str:
+        """Return how that Workload, once it is theirs, differs from what they ask for; "" where it does not."""
+        ...
+
+    def adoption(self, workload: Workload) -> bytes:
+        """Return the JSON patch, for the version that was seen, by which it becomes theirs."""
+        ...
+
     def matches(self, workload: Workload) -> bool:
         """Return whether a Workload that waits asks for what they do. Where nothing lacks."""
         ...

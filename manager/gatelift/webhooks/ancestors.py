@@ -1,4 +1,4 @@
-"""Reads the owners of a pod for the walk of `ancestry`, keeps answers briefly, tells an owner what became of its pod."""
+"""Reads the owners of a pod for the walk of `ancestry`, keeps answers briefly, tells an owner of its pod."""
 
 from __future__ import annotations
 
