@@ -7,9 +7,11 @@ follows, `elsewhere` keeps what is known of each pod's run at a worker.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
-from gatelift_kinds.pod_group import composition, document, marks, member, places, prebuilt, slots, told
+from gatelift_kinds.pod_group import composition, document, marks, member, places, slots, told
+from gatelift_kinds.pod_group.adopting import GatheredPrebuilt
+from gatelift_kinds.pod_group.asked import AskedOfPods
 from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
@@ -43,9 +45,10 @@ AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
 
 
-class GatheredPods:
+class GatheredPods(GatheredPrebuilt):
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
+    `_asked`: whether who waits is like what there is quota for.
     `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
     last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
     user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
@@ -55,6 +58,7 @@ class GatheredPods:
     """
 
     __slots__ = (
+        "_asked",
         "_copied",
         "_declaring",
         "_group",
@@ -73,6 +77,7 @@ class GatheredPods:
     )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
+        self._asked = AskedOfPods()
         self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
         self.members = GroupMembers()
@@ -102,9 +107,12 @@ class GatheredPods:
         named = (meta.creation_timestamp or "", meta.name, meta.uid)
         self._declaring.put(named, said, spec, self._pods, lifted=not gated)
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
-        self.members.put(
-            member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied)
-        )
+        where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
+        if gated and where is member.Elsewhere.NOWHERE and self._declaring.driver is None:
+            fit = self._asked.put(meta.uid, fit, spec, shape)
+        else:
+            self._asked.drop(meta.uid)  # it may run, as what it was let go
+        self.members.put(member_of(obj, fit, shape, where, copied=self._copied))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
@@ -126,11 +134,20 @@ class GatheredPods:
         self._unnamed.discard(uid)
         self._where.forget(uid)
         self._declaring.drop(uid, self._pods)
+        self._asked.drop(uid)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The UIDs of the pods that are to be read anew, the first ones: their group was declared since."""
-        return tuple(islice(self._declaring.unread, AT_ONCE))
+        """The UIDs of the pods that are to be read anew, the first ones: their group was declared, or got quota."""
+        return tuple(islice(chain(self._declaring.unread, self._asked.unread), AT_ONCE))
+
+    def asks(self, workload: Workload | None) -> None:
+        """Take what there is quota for: who waits has to be like that; None while there is none."""
+        self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._says.fast)
+
+    def is_unread(self, uid: str) -> bool:
+        """Return whether a pod is to be read anew before it is let go."""
+        return uid in self._asked.unread
 
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
         """Read pods anew, by what is declared now, and return them."""
@@ -218,7 +235,7 @@ class GatheredPods:
             limit=self._limit,
             labels={key: self.members.tally(key).agreed or "" for key in self.members.labels},
         )
-        owners = self._owners()
+        owners = [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
         raws = {each.like: self._pods[each.like][1] for each in plan.pod_sets if each.like}
         written = document.document(plan, about, owners, raws)
         problem = document.too_large(written)
@@ -251,36 +268,6 @@ class GatheredPods:
         if isinstance(plan, NotYet) or composition.differs(workload, plan):
             return False
         return not self._unlike(plan, workload)
-
-    @property
-    def is_prebuilt(self) -> bool:
-        """Say whether a pod names a Workload that their user makes: none is made for them."""
-        return bool(self._prebuilt)
-
-    def not_adopted(self, workload: Workload | None) -> str:
-        """Return why the Workload that their user made cannot become theirs, with the way out; "" where it can."""
-        found = prebuilt.problem(workload, self._group)
-        if found or workload is None:
-            return found
-        return self.differs(workload) or prebuilt.holds_quota(workload)
-
-    def awaits(self, workload: Workload) -> bool:
-        """Return whether a Workload of nobody's is to become theirs, now or once nothing lacks."""
-        if not self._prebuilt or not self.members.present or prebuilt.problem(workload, self._group):
-            return False
-        return isinstance(self._plan(), NotYet) or not self.differs(workload)
-
-    def differs(self, workload: Workload) -> str:
-        """Return how the Workload that their user made differs from what the pods ask for; "" where it does not."""
-        plan = self._plan()
-        if isinstance(plan, NotYet):
-            return plan.text
-        unlike = "" if composition.differs(workload, plan) else self._unlike(plan, workload)
-        return prebuilt.unlike(workload, plan, unlike)
-
-    def adoption(self, workload: Workload) -> bytes:
-        """Return the JSON patch by which a Workload becomes theirs."""
-        return prebuilt.adoption(workload, self._group, self._owners())
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
@@ -423,10 +410,6 @@ class GatheredPods:
         at_last = where.finalizer is member.FinalizerGoes.WHEN_STOPPED and not where.running
         return at_last or where.finalizer is member.FinalizerGoes.AT_ONCE
 
-    def _owners(self) -> list[ObjectMeta]:
-        """Return the pods that are present, the oldest first."""
-        return [self._pods[uid][0].metadata for _, _, uid in self.members.ages]
-
     @property
     def _oldest(self) -> Pod | None:
         speaker = self.speaker
@@ -485,12 +468,6 @@ class GatheredPods:
         some = self.members.present_roles.first(len(counts) + AT_ONCE)
         others = [self.members.roles[name] for (name,) in some if name not in counts]
         return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
-
-    def _unlike(self, plan: GroupPlan, workload: Workload) -> str:
-        """Return the first pod set whose pods ask for something else than the plan's, "" for none; as many in both."""
-        pairs = zip(plan.pod_sets, workload.spec.pod_sets, strict=True)
-        raws = ((mine, theirs, self._pods[mine.like][1] if mine.like else b"") for mine, theirs in pairs)
-        return next((mine.name for mine, theirs, raw in raws if not self._specs.is_alike(mine, theirs, raw)), "")
 
 
 def _total(workload: Workload) -> int:

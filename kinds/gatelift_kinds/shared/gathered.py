@@ -87,6 +87,17 @@ class Gathered(Protocol):
         """The UIDs of objects that are to be read anew, since another one says now what they are; the first ones."""
         ...
 
+    def asks(self, workload: Workload | None) -> None:
+        """Take the Workload that has quota, None while it waits: who is not let go yet has to ask for that.
+
+        Those of whom it says something new are to be read anew.
+        """
+        ...
+
+    def is_unread(self, uid: str) -> bool:
+        """Return whether an object has to be read anew before it is let go."""
+        ...
+
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
         """Read objects anew, and return them."""
         ...

@@ -38,7 +38,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     known = core.knowledge.workloads[attempt.workload]
     again = attempt.cluster != LOCAL_CLUSTER and attempt.state is not AttemptState.CHOSEN
     granted = record.granted(known)
-    parts = gathered.there(granted) if again else gathered.parts(known, granted)
+    parts = gathered.there(granted) if again else _compared(gathered, gathered.parts(known, granted))
     if not (parts or again):
         raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
@@ -58,6 +58,11 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
         release=release.rule_of(core, known, attempt).value,
     )
     return commit, contents
+
+
+def _compared(gathered: Gathered, parts: Sequence[PlacedPart]) -> tuple[PlacedPart, ...]:
+    """Return who was compared with what there is quota for; the others join later, if they are like that."""
+    return tuple(each for each in parts if not gathered.is_unread(each.called.uid))
 
 
 def templates(
