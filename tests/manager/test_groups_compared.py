@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.pod_group import asked
+from gatelift_kinds.pod_group.shapes import mismatch
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
@@ -172,11 +173,10 @@ def test_a_group_that_waits_again_is_made_of_those_who_are_there() -> None:
 def test_pods_alike_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """PF-2: a thousand equal pods cost one comparison."""
     counted: list[str] = []
-    real = asked.mismatch
 
     def counting(*args: Any, **more: Any) -> str:
         counted.append("")
-        return real(*args, **more)
+        return mismatch(*args, **more)
 
     monkeypatch.setattr(asked, "mismatch", counting)
     world = at_home(*(a_pod_of(f"p{at}", at, total=4, fast=False) for at in range(4)))
