@@ -66,7 +66,7 @@ def told_of(world: World) -> set[str]:
     return committed | {one.name for _, change in world.messages(Change) for one in change.join}
 
 
-OTHERS = {
+OTHERS: dict[str, tuple[Doc, str]] = {
     "requests": ({"cpu": "2"}, "spec.requests.cpu: 2, declared 1"),
     "a selector": ({"nodeSelector": {"zone": "x"}}, "spec.nodeSelector"),
     "a toleration": ({"tolerations": [{"key": "gpu", "operator": "Exists"}]}, "spec.tolerations"),

@@ -178,7 +178,7 @@ def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
     plurals = [resource.plural, f"{resource.plural}/status"] if "status" in parts else [resource.plural]
     changed = " || ".join(
         f"has(object.{part}) != has(oldObject.{part}) || (has(object.{part}) && object.{part} != oldObject.{part})"
-        for part in parts
+        for part in (*parts, *(("metadata.annotations",) if resource == CLUSTER_QUEUE else ()))
     )
     return {
         "clientConfig": _client(wanted, path("validate", name)),

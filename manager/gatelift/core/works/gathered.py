@@ -17,7 +17,7 @@ from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import ended_with, ends, priorities, reclaim_books
+from gatelift.core.rules import ended_with, ends, priorities, reclaim_books, retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
@@ -58,6 +58,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
         _end(case, owner)
+    elif case is not None and retention.ends_object(case, owner):
+        _clear_away(core, work.gathered, owner)
     elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
@@ -118,6 +120,15 @@ def _is_unknown_there(seen: ObjectCase) -> bool:
         return False
     core.agenda.wake(seen.owner.look, seen.now + LISTS_SECONDS)
     return True
+
+
+def _clear_away(core: Core, gathered: Gathered, owner: Owner) -> None:
+    """Delete an object that was kept long enough; one that an eviction has ended waits for nobody in its place."""
+    meta = owner.object.metadata
+    if meta.deletion_timestamp is None:
+        retention.delete(core, owner)
+    elif gathered.is_left(meta.uid) or gathered.releases(meta.uid):
+        owners.release(core, owner)
 
 
 def _end(case: Case, owner: Owner) -> None:
