@@ -104,7 +104,7 @@ def test_bg_16_so_is_one_of_another_role() -> None:
     assert (told_of(world), names(world)) == ({"a"}, ["a", "b"])
 
 
-def test_bg_16_so_is_a_replacement_at_a_worker_that_calls_itself_of_the_role() -> None:
+def test_hd_378_bg_16_so_is_a_replacement_at_a_worker_that_calls_itself_of_the_role() -> None:
     """The worker's agent would let it go as what it is, and the group is charged for less."""
     world, agent = at_a_worker(*(a_pod_of(name, at, total=2, fast=False) for at, name in enumerate("ab")))
     gone = next(one["metadata"]["uid"] for one in world.all("Pod") if one["metadata"]["name"] == "b")

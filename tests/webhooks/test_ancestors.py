@@ -360,6 +360,13 @@ def test_hd_376_who_is_vouched_for_is_not_asked_about_and_without_external_kinds
     assert VALIDATING.kind == "ValidatingWebhookConfiguration"
 
 
+def test_hd_377_a_clusterqueue_whose_annotations_alone_are_changed_is_shown() -> None:
+    wanted = validating(Wanted(namespace="gatelift-system"))
+    (queue,) = [one for one in wanted if one["name"] == "validate.clusterqueue.gatelift.dev"]
+    changed = {one["name"]: one["expression"] for one in queue["matchConditions"]}["changed"]
+    assert "object.metadata.annotations != oldObject.metadata.annotations" in changed
+
+
 def test_the_file_names_who_makes_pods() -> None:
     file = Configuration.model_validate(
         {"integrations": {"externalFrameworks": ["RayCluster.v1.ray.io"]}, "gatelift": {"podMakers": [OPERATOR]}}
