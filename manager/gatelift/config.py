@@ -98,6 +98,7 @@ IN_USE = frozenset(
         "gatelift.listen",
         "gatelift.metricsAuthentication",
         "gatelift.webhookClientCa",
+        "gatelift.podMakers",
         "gatelift.enrolListen",
         "gatelift.apiInFlight",
         "gatelift.debugInvariants",
@@ -160,12 +161,6 @@ class Integrations(Section):
                     f"{name!r} is no kind; write it as Kind.version.group, like 'PipelineRun.v1.tekton.dev'"
                 )
         return value
-
-
-def kind_and_group(framework: str) -> tuple[str, str]:
-    """Return kind and group of an entry of `integrations.externalFrameworks` (`Kind.version.group`)."""
-    kind, _, rest = framework.partition(".")
-    return kind, rest.partition(".")[2]
 
 
 class ClientConnection(Section):

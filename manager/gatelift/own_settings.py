@@ -115,6 +115,9 @@ class Certificates(Section):
         return value
 
 
+_ACCOUNT = re.compile(r"system:serviceaccount:[a-z0-9]([-a-z0-9]*[a-z0-9])?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
 class Gatelift(EnvironmentSettings):
     """Our own section."""
 
@@ -127,6 +130,16 @@ class Gatelift(EnvironmentSettings):
     debug_invariants: Flag = False
     webhook_client_ca: str = ""
     metrics_authentication: Flag = False
+    pod_makers: tuple[str, ...] = ()
+    """Accounts that make the pods of `integrations.externalFrameworks`: whose pod one is, they are believed."""
+
+    @field_validator("pod_makers")
+    @classmethod
+    def _accounts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _ACCOUNT.fullmatch(name):
+                raise ValueError(f"{name!r} is no service account; write system:serviceaccount:NAMESPACE:NAME")
+        return value
 
     @field_validator("listen", "enrol_listen", "advertise")
     @classmethod

@@ -259,5 +259,3 @@ async def test_pg_25_a_member_with_a_gate_of_its_users_counts_and_runs_once_that
     await world.patch(POD, f"{group.name}-b", {"spec": {"schedulingGates": left}})
     await group.run("ab")
     await group.remove()
-
-

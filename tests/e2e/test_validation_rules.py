@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
+from gatelift.webhooks.ancestry import KnownKinds
+from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, VALIDATING, Wanted, mutating, validating
 from gatelift_kube.values.resources import CLUSTER_QUEUE
 from support.e2e.policies_in_force import policies_in_force
 from support.e2e.rules import webhooks_alone
@@ -130,6 +131,30 @@ async def test_the_webhooks_keep_their_configuration_up_to_date_with_their_own_r
     webhooks = (await api.get(CONFIGURATION)).ok()["webhooks"]
     assert {one["name"] for one in webhooks} >= {"validate.clusterqueue.gatelift.dev", "validate.workload.gatelift.dev"}
     assert all(one["clientConfig"]["caBundle"] for one in webhooks)
+
+
+async def test_hd_376_the_api_server_takes_the_conditions_by_which_an_owner_is_asked_about(api: Api) -> None:
+    external = KnownKinds(("RayCluster.v1.ray.io", "RayJob.v1.ray.io")).external
+    makers = ("system:serviceaccount:ray-system:kuberay-operator",)
+    wanted = Wanted(namespace="gatelift-system", url="https://127.0.0.1:1", external=external, makers=makers)
+    for resource, webhooks in ((VALIDATING, validating(wanted)), (MUTATING, mutating(wanted))):
+        meta = {"name": "tried", "labels": {}}
+        document = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "webhooks": webhooks}
+        (await api.post(f"/apis/{resource.api_version}/{resource.plural}", document, dryRun="All")).ok()
+
+
+async def test_hd_377_bg_33_an_annotation_that_alone_is_changed_is_reviewed(api: Api) -> None:
+    document = copy.deepcopy(smallest(CLUSTER_QUEUE))
+    document["metadata"]["name"] = "annotated"
+    path = f"/apis/{CLUSTER_QUEUE.api_version}/{CLUSTER_QUEUE.plural}"
+    (await api.post(path, document)).ok()
+    try:
+        for value, code in (("true", 200), ("yes", 422)):
+            change = {"metadata": {"annotations": {"gatelift.dev/release-partial": value}}}
+            said = await api.call("PATCH", f"{path}/annotated", change, media=MERGE)
+            assert said.code == code, said
+    finally:
+        await gone(api, f"{path}/annotated")
 
 
 OLD, NEW = "/apis/kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta2"

@@ -112,6 +112,7 @@ def finished(history: History) -> str:
 
 
 def test_pg_1_a_group_runs_at_home_as_one_and_ends_once_all_have_succeeded(history: History) -> None:
+    """PC-037."""
     for name, seconds in zip("abc", (20.0, 40.0, 60.0), strict=True):
         make(history, name, "stays", seconds=seconds, cpu="500m")
     history.until("all three run", lambda: running(history) == ["a", "b", "c"], 30.0)

@@ -31,6 +31,7 @@ def placed(history: History, *, seconds: float = 0.0, takes: float = 0.0) -> Non
 
 
 def test_pg_2_a_group_runs_at_a_worker_as_one_and_ends_once_all_have_succeeded(history: History) -> None:
+    """PM-007."""
     placed(history, seconds=20.0)
     assert groups.whose(history) == {name: groups.uid(history, name) for name in ABC}
     history.until("it has finished", lambda: groups.condition(history, "Finished")[0] == "True", 120.0)
@@ -41,6 +42,7 @@ def test_pg_2_a_group_runs_at_a_worker_as_one_and_ends_once_all_have_succeeded(h
 
 
 def test_what_runs_there_is_shown_at_home_and_stays_at_its_gate(history: History) -> None:
+    """PM-008."""
     placed(history)
     history.until("it is shown", lambda: set(groups.phases(history).values()) == {"Running"}, 30.0)
     assert all(one["spec"].get("schedulingGates") for one in history.home.all(POD))
@@ -146,7 +148,7 @@ def test_mc_5_a_member_removed_at_the_worker_is_shown_as_failed_and_can_be_repla
 
 
 def test_mc_7_all_members_deleted_while_the_worker_is_cut_off_are_ended_on_its_return(history: History) -> None:
-    """Y4."""
+    """Y4. PM-009."""
     placed(history)
     cluster = groups.cluster_of(history)
     history.cut(cluster)

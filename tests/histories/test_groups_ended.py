@@ -31,6 +31,7 @@ def all_is_gone(history: History) -> bool:
 def test_pg_15_26_a_groups_pods_say_that_they_end_with_their_workload_also_those_that_succeeded(
     history: History,
 ) -> None:
+    """PC-044, PC-116."""
     make(history, "a", seconds=10.0)
     make(history, "b", stops_in=5.0)
     make(history, "c", stops_in=20.0, grace=60)

@@ -79,6 +79,7 @@ def stop_local_queue(history: History) -> None:
 def test_pg_26_what_ran_of_a_group_says_why_it_is_ended_and_its_workload_waits_for_as_many_again(
     evict: Callable[[History], None], reason: str
 ) -> None:
+    """PC-023."""
     history = a_group_that_runs(stops_in=10.0)
     before = (theirs(history) or {})["metadata"]["uid"]
     evict(history)
@@ -128,6 +129,7 @@ def test_pg_18_a_group_that_is_evicted_again_waits_for_the_newer_reason() -> Non
 
 
 def test_pg_16_what_succeeded_before_an_eviction_stays_and_is_not_charged_again() -> None:
+    """PI-013."""
     history = History(shown=False)
     make(history, "a", seconds=10.0)
     make(history, "b")

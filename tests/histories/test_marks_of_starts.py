@@ -10,6 +10,7 @@ from support.sim.history import History
 
 @pytest.mark.parametrize("queue", [pytest.param("stays", id="local"), pytest.param("travels", id="worker")])
 def test_pg_26_what_runs_names_its_pod_set_its_queues_and_its_workload(queue: str) -> None:
+    """PC-016."""
     history = History()
     history.pod("one", queue=queue)
     cluster = history.until_runs("one")
@@ -23,6 +24,7 @@ def test_pg_26_what_runs_names_its_pod_set_its_queues_and_its_workload(queue: st
 
 
 def test_pg_26_a_pod_that_is_evicted_at_home_says_why_it_goes() -> None:
+    """PC-023, PI-004."""
     history = History()
     history.pod("one", queue="stays", stops_in=20.0)
     history.until_runs("one")

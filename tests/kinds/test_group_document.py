@@ -11,7 +11,8 @@ import pytest
 
 from gatelift_kinds.pod_group import document
 from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
-from gatelift_kinds.pod_group.document import GroupWorkload, conflict, missing_owners, prebuilt_problem, work_id
+from gatelift_kinds.pod_group.document import GroupWorkload, conflict, missing_owners, work_id
+from gatelift_kinds.pod_group.prebuilt import problem as prebuilt_problem
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, names_too_many
 from gatelift_kinds.shared.values import Priority
 from gatelift_kube.objects.kueue import Workload

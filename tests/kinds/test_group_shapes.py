@@ -11,7 +11,7 @@ import pytest
 
 from gatelift_kinds.pod_group.declaration import Declaration, declared
 from gatelift_kinds.pod_group.marks import read
-from gatelift_kinds.pod_group.roles import RoleFit, fit, fit_first
+from gatelift_kinds.pod_group.roles import fit
 from gatelift_kinds.pod_group.shapes import mismatch, quota_digest, role_of, shape_of, template_of
 from gatelift_kinds.registry import POD_GROUP_KIND
 from gatelift_kinds.shared.values import MergeConflictError, Placing, PodSetStart
@@ -153,16 +153,6 @@ def test_bg_27_a_role_in_a_group_that_nobody_has_declared_yet_waits() -> None:
 
 def test_in_a_group_without_declared_sets_the_hash_is_the_role() -> None:
     assert fit(says(notes={TOTAL: "3"}), {"containers": [{"name": "c"}]}).role == "a9f06f3a"
-
-
-def test_bg_16_a_later_pod_of_a_group_that_its_first_one_admitted_is_like_that_one() -> None:
-    first, spec = RoleFit("leader"), as_it_comes()
-    assert fit_first(first, spec, as_it_comes(volumes=[])) == first
-    other = fit_first(first, spec, as_it_comes(nodeSelector={"pool": "b"}))
-    assert other.role == ""
-    assert other.text.startswith('spec.nodeSelector: {"pool":"b"}, declared {"pool":"a"}: the group was admitted by')
-    ports = [{**spec["containers"][0], "ports": [{"containerPort": 80}]}]
-    assert fit_first(first, spec, as_it_comes(containers=ports)).text.startswith("spec: ports, affinity")
 
 
 def test_who_was_let_go_keeps_its_role_whatever_its_flavor_added() -> None:

@@ -50,16 +50,16 @@ def made(document: Json, facts: WebhookFacts) -> tuple[list[str], bool, str | No
 WHOLE = ([f"{K}admission"], True, "true", "q")
 DEFAULTED = [
     ("PW-001 suspended by its parent: gate and hash alone", a_pod(Q, {f"{K}pod-suspending-parent": "p"}), WebhookFacts(namespace_selected=False), ([f"{K}admission"], False, None, "q")),
-    ("PW-002 PW-003 PW-021 a queue", a_pod(Q), FACTS, WHOLE),
-    ("PW-004 none, and everything is managed", a_pod(), WebhookFacts(manage_without_queue=True), ([f"{K}admission"], True, "true", None)),
+    ("PW-002 PW-003 PW-021 PI-W1 a queue", a_pod(Q), FACTS, WHOLE),
+    ("PW-004 PI-W6 none, and everything is managed", a_pod(), WebhookFacts(manage_without_queue=True), ([f"{K}admission"], True, "true", None)),
     ("PW-006 its owner is queued", a_pod(Q), replace(FACTS, owner_managed=True), ([], False, None, "q")),
     ("PW-014 a group without a size: managed as ever", a_pod(G), FACTS, WHOLE),
     ("PW-015 a group and a queue", a_pod(G, THREE), FACTS, WHOLE),
     ("PW-016 topology: its gate as well", a_pod(Q), TOPOLOGY, ([f"{K}admission", f"{K}topology"], True, "true", "q")),
     ("PW-018 the LocalQueue `default`", a_pod(), DEFAULT, ([f"{K}admission"], True, "true", "default")),
-    ("PW-019 no queue, and no default", a_pod(), FACTS, ([], False, None, None)),
+    ("PW-019 PI-W3 no queue, and no default", a_pod(), FACTS, ([], False, None, None)),
     ("PW-020 the queue that is named", a_pod(Q), replace(DEFAULT, local_queues={"default": False, "q": False}), WHOLE),
-    ("PW-022 kube-system", a_pod(Q), WebhookFacts(namespace_selected=False), ([], False, None, "q")),
+    ("PW-022 PI-W2 PI-W7 kube-system", a_pod(Q), WebhookFacts(namespace_selected=False), ([], False, None, "q")),
     ("PW-023 PW-025 podOptions select it", a_pod(Q), replace(FACTS, pod_taken=True), WHOLE),
     ("PW-024 PW-026 podOptions do not", a_pod(Q), replace(FACTS, pod_taken=False), ([], False, None, "q")),
 ]  # fmt: skip
@@ -120,7 +120,7 @@ NUMBER = "must be a whole number from 1 to 4096: the pods of the group in all"
 NAME_RULE = "must be a DNS subdomain: at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends of each part"
 EQUAL = "must be equal to the group's name"
 CREATED: list[tuple[str, Json, Json, str]] = [
-    ("PW-035 a group without its size", G, {}, f"{COUNT}: Required value: has to be given together with the group's name"),
+    ("PW-035 PI-028 a group without its size", G, {}, f"{COUNT}: Required value: has to be given together with the group's name"),
     ("PW-036 a size without a group", Q, THREE, f"metadata.labels[{GROUP}]: Required value: has to be given together with the group's size"),
     ("PW-037 a size of 0", G, {TOTAL: "0"}, f'{COUNT}: Invalid value: "0": {NUMBER}'),
     ("PW-038 an empty size", G, {TOTAL: ""}, f'{COUNT}: Invalid value: "": {NUMBER}'),
@@ -131,7 +131,7 @@ CREATED: list[tuple[str, Json, Json, str]] = [
     ("PW-048 equal in two annotations", Q, {GROUP: "g", PREBUILT: "g", **THREE}, ""),
     ("PW-049 unlike in two annotations", Q, {GROUP: "g", PREBUILT: "w", **THREE}, f'metadata.annotations[{PREBUILT}]: Invalid value: "w": {EQUAL}'),
     ("PW-050 a label unlike the group's annotation", {**Q, PREBUILT: "w"}, {GROUP: "g", **THREE}, f'metadata.labels[{PREBUILT}]: Invalid value: "w": {EQUAL}'),
-    ("PW-051 an annotation unlike the group's label", G, {PREBUILT: "w", **THREE}, f'metadata.annotations[{PREBUILT}]: Invalid value: "w": {EQUAL}'),
+    ("PW-051 PI-027 an annotation unlike the group's label", G, {PREBUILT: "w", **THREE}, f'metadata.annotations[{PREBUILT}]: Invalid value: "w": {EQUAL}'),
     ("PW-055 a label unlike the annotation counts for nothing", {**Q, GROUP: "other"}, {GROUP: "g", **THREE}, ""),
 ]  # fmt: skip
 

@@ -87,10 +87,12 @@ def mirrored(user: Json, reported: Json) -> Json | None:
     ],
 )
 def test_a_pod_is_ours_by(labels: dict[str, str], ours: bool) -> None:
+    """PC-022."""
     assert KIND.managed(pod(a_pod(labels=labels))) is ours
 
 
 def test_the_workload_is_as_kueue_makes_it() -> None:
+    """PC-018."""
     notes = {"provreq.kueue.x-k8s.io/x": "1", "example.com/y": "2", "gatelift.dev/disconnect": "failover"}
     user = a_pod(annotations=notes, labels={**QUEUED, "kueue.x-k8s.io/max-exec-time-seconds": "60"})
     priority = Priority(
@@ -338,6 +340,7 @@ def test_stopping_a_lifted_pod_at_home_deletes_it() -> None:
 
 
 def test_is_21_the_status_is_shown_without_addresses() -> None:
+    """PM-002."""
     after = mirrored(a_pod(), RUNNING)
     assert after is not None
     assert after["status"]["phase"] == "Running"
@@ -356,6 +359,7 @@ def test_generations_of_the_workers_pod_and_its_class_of_service_stay_there() ->
 
 
 def test_a_pod_that_is_unscheduled_there_stays_gated_here() -> None:
+    """PM-003."""
     reported = {
         "phase": "Pending",
         "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
@@ -402,6 +406,7 @@ def test_a_pod_that_shows_no_run_needs_no_reset() -> None:
 
 
 def test_dropping_our_finalizer_keeps_those_of_others() -> None:
+    """PC-064, PI-003."""
     before = a_pod(finalizers=["example.com/a", "kueue.x-k8s.io/managed", "example.com/b"])
     step = KIND.release_step(pod(before))
     assert step is not None

@@ -32,6 +32,7 @@ from support.manager.world import World
     ids=["PG-3 of one pod", "PG-3 of two roles", "PG-3 of a hundred"],
 )
 def test_pg_3_a_group_gets_one_workload_with_a_pod_set_for_each_role(sizes: dict[str, int], counts: list[int]) -> None:
+    """PC-028."""
     world = a_world_with_groups()
     total = sum(sizes.values())
     members = [
@@ -72,6 +73,7 @@ def test_pg_4_what_lacks_is_told_when_it_lasts_and_not_for_each_pod_that_comes()
 
 
 def test_pg_5_who_is_too_many_before_there_is_a_workload_is_deleted_the_youngest_first_and_it_is_told() -> None:
+    """PC-059."""
     world = a_world_with_groups()
     for number in (3, 1, 2):
         world.api.apply(a_member(f"p{number}", total=2, at=number))
@@ -83,6 +85,7 @@ def test_pg_5_who_is_too_many_before_there_is_a_workload_is_deleted_the_youngest
 
 
 def test_pg_5_who_is_too_many_for_a_workload_that_waits_is_deleted() -> None:
+    """PC-060."""
     world = a_world_with_groups()
     join(world, *(a_member(f"p{number}", total=2, at=number) for number in (1, 2)))
     join(world, a_member("p3", total=2, at=3), a_member("p4", total=2, cpu="2", at=4))
@@ -99,6 +102,7 @@ DISAGREE = {
 
 @pytest.mark.parametrize("case", DISAGREE)
 def test_pg_11_members_that_disagree_have_no_workload_and_it_is_told_who_says_what(case: str) -> None:
+    """PC-043."""
     other, subject = DISAGREE[case]
     world = a_world_with_groups()
     join(world, a_member("a", at=1), a_member("b", at=2), a_member("c", at=3, **other))  # type: ignore[arg-type]
@@ -122,6 +126,7 @@ def test_pg_11_once_they_agree_the_workload_is_made(case: str) -> None:
 
 
 def test_pg_20_fast_admission_makes_the_workload_with_the_first_pod_and_later_ones_become_owners() -> None:
+    """PC-030."""
     fast = {f"{K}pod-group-fast-admission": "true"}
     world = a_world_with_groups()
     join(world, a_member("a", at=1, notes=fast))
@@ -157,7 +162,10 @@ FOREIGN = ("of nobody", "names a pod without the mark", "has the mark and a cont
 def test_pg_23_a_workload_of_the_groups_name_that_is_not_its_own_is_told_of_and_never_touched(
     kind: str, first: bool
 ) -> None:
-    """HD-350 (PI-023): with owner references to its pods a stranger's Workload stands in the group's place."""
+    """HD-350 (PI-023): with owner references to its pods a stranger's Workload stands in the group's place.
+
+    PC-034, PC-118, PC-119, PI-022.
+    """
     world = a_world_with_groups()
     members = [a_member(name, total=2, at=at) for at, name in enumerate("ab")]
     members[0]["metadata"]["uid"] = "uid-a"
@@ -198,6 +206,7 @@ def test_a_group_is_not_a_single_pod_however_few_are_known_of_it() -> None:
 
 
 def test_pg_30_a_waiting_group_that_is_deleted_whole_leaves_nothing_behind() -> None:
+    """PC-070."""
     world = a_world_with_groups()
     join(world, *(a_member(f"p{number}", total=100, at=number % 60) for number in range(100)))
     for number in range(100):
@@ -228,9 +237,9 @@ def test_a_workload_that_asks_for_less_than_its_pods_do_is_put_right_before_it_h
     [
         ({f"{K}pod-group-role": "worker"}, {}, "no pod of the group declares its sets"),
         ({}, {f"{K}pod-group-sets": "[]"}, "must be a list of sets"),
-        ({f"{K}prebuilt-workload-name": GROUP}, {}, "not served"),
+        ({f"{K}prebuilt-workload-name": GROUP}, {}, "is not there: make it"),
     ],
-    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "a prebuilt Workload"],
+    ids=["BG-27 a role that nobody declares", "BG-22 sets that are none", "BG-18 a prebuilt Workload that is missing"],
 )
 def test_what_no_workload_is_made_of_is_told(labels: dict[str, str], notes: dict[str, str], said: str) -> None:
     world = a_world_with_groups()

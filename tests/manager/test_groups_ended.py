@@ -100,7 +100,7 @@ def test_pg_15_a_pod_that_came_since_goes_on_where_its_workload_did_not_name_it_
 
 @pytest.mark.parametrize("result", ["Succeeded", "Failed"])
 def test_pg_15_of_a_finished_group_whose_workload_goes_the_pods_stay_and_nothing_is_made_anew(result: str) -> None:
-    """PC-053: whichever of both is seen first, the end or the deletion."""
+    """PC-053: whichever of both is seen first, the end or the deletion. PC-053."""
     notes = {f"{K}retriable-in-group": "false"} if result == "Failed" else {}
     world = a_world_at_home(*(a_member(name, at=at, notes=notes) for at, name in enumerate("abc")))
     lift(world, *"abc")
@@ -129,7 +129,7 @@ def test_pg_15_a_group_that_has_come_to_its_end_stays_though_its_workload_goes_b
 
 
 def test_a_member_that_failed_is_let_go_where_its_group_has_no_workload() -> None:
-    """PC-055: there is no place to keep for who replaces it."""
+    """PC-055: there is no place to keep for who replaces it. PC-055."""
     world = a_world_with_groups()
     join(world, a_member("a", at=1), a_member("b", at=2))
     over(world, "a", "Failed")

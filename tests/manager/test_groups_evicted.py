@@ -58,6 +58,7 @@ def commits(world: World) -> list[set[str]]:
 
 
 def test_pg_16_a_group_that_stops_waits_for_as_many_again_by_the_write_that_gives_its_quota_back() -> None:
+    """PC-049."""
     world = a_group_that_is_stopped()
     for name in "abc":
         leave(world, name)
@@ -107,6 +108,7 @@ def test_a_member_that_never_ran_stays_at_its_gate_and_runs_in_the_next_epoch() 
 
 
 def test_pg_19_a_group_whose_pods_are_not_ready_in_time_backs_off_and_is_not_admitted_before_it_is_replaced() -> None:
+    """PI-033."""
     world = a_world_at_home(*THREE, readiness=READY)
     lift(world, *"abc")
     world.agents["local"].silent = True

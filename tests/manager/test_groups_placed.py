@@ -72,6 +72,7 @@ def test_a_member_that_goes_while_the_group_waits_keeps_it_from_quota_until_ther
 
 
 def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -> None:
+    """PC-039."""
     world = a_world_at_home(*(a_member(name, at=at) for at, name in enumerate("abc")))
     lift(world, *"abc")
     over(world, "a", "Succeeded")
@@ -86,6 +87,7 @@ def test_pg_11_a_group_has_succeeded_once_all_its_pods_have_and_lets_them_go() -
 
 @pytest.mark.parametrize("when", ["PG-12 from the start", "PG-13 given later"])
 def test_pg_14_a_group_of_which_a_pod_failed_for_good_is_failed_once_nobody_runs(when: str) -> None:
+    """PC-056, with the honest result."""
     notes = {f"{K}retriable-in-group": "false"}
     given = notes if when.startswith("PG-12") else None
     world = a_world_at_home(*(a_member(name, at=at, notes=given) for at, name in enumerate("abc")))
@@ -112,6 +114,7 @@ def test_pg_21_a_serving_group_does_not_finish() -> None:
 
 
 def test_pg_6_who_is_too_many_for_a_role_that_was_admitted_is_deleted() -> None:
+    """PC-061."""
     world = a_world_at_home(a_member("a", at=1, total=2), a_member("b", at=2, cpu="2", total=2))
     lift(world, "a", "b")
     join(world, a_member("c", at=3, total=2), a_member("d", at=4, cpu="5", total=2))

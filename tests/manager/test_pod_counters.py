@@ -73,6 +73,7 @@ def test_pg_27_a_pod_that_names_no_queue_that_there_is_is_counted_at_none() -> N
 
 
 def test_pg_27_a_pod_that_runs_elsewhere_keeps_its_gate_here_and_is_let_go_once() -> None:
+    """PC-104."""
     world, _ = a_running_pod()
     of_one = {**GATE, "is_group": "false"}
     assert (value(world, UNGATED), value(world, f"{REMOVAL}_count", **of_one)) == (1, 1)
@@ -95,6 +96,7 @@ def test_pg_27_a_job_makes_pods_of_its_own_which_never_had_our_gate() -> None:
 
 
 def test_pg_27_pods_of_a_group_are_counted_one_by_one_as_they_come_and_as_they_are_let_go() -> None:
+    """PC-102, PC-103."""
     world = a_group("a", "b", "c")
     assert (value(world, GATED), value(world, UNGATED)) == (3, 0)
     world.advance(4.0)

@@ -61,7 +61,9 @@ class Asking:
         ):
             return answer.status, await answer.text()
 
-    async def review(self, path: str, kind: str, new: Json, old: Json | None = None, **request: Any) -> Json:
+    async def review(
+        self, path: str, kind: str, new: Json, old: Json | None = None, *, group: str = "", **request: Any
+    ) -> Json:
         operation = "CREATE" if old is None else "UPDATE"
         body = {
             "apiVersion": "admission.k8s.io/v1",
@@ -69,7 +71,7 @@ class Asking:
             "request": {
                 "uid": "u",
                 "operation": operation,
-                "kind": {"kind": kind},
+                "kind": {"kind": kind, "group": group},
                 "namespace": "team",
                 "object": new,
                 "oldObject": old,

@@ -43,6 +43,7 @@ STRANGERS = [
     ],
 )
 async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, labels: Json, taken: bool) -> None:
+    """PI-W5, PI-008, PC-106."""
     server.put(JOB, "j", "team", metadata={"labels": labels})
     pod = queued(ownerReferences=owned("j", "uid-j"))
     assert bool(operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))) is taken
@@ -199,6 +200,7 @@ async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: Fa
 
 
 async def test_another_job_of_the_same_name_is_not_the_owner(asking: Asking, server: FakeApiServer) -> None:
+    """PI-W4."""
     server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
     pod = queued(ownerReferences=owned("j", "uid-of-an-earlier-one"))
     assert operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))

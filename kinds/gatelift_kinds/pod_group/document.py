@@ -16,7 +16,7 @@ from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
-from gatelift_kinds.shared.patches import decode
+from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import Priority
 from gatelift_kinds.shared.workload_document import assembled, copied, pod_set_document
 from gatelift_kube.objects.kueue import Workload
@@ -45,6 +45,11 @@ def work_id(namespace: str, group: str) -> str:
     return f"group/{namespace}/{group}"
 
 
+def said_of_group(namespace: str, group: str) -> str:
+    """Return what the annotation says of the work that a Workload was made for."""
+    return said_of(OwnerReference(POD.api_version, POD.kind, group, work_id(namespace, group)))
+
+
 def owner_of(pod: ObjectMeta) -> OwnerReference:
     """Return the reference by which a Workload names a pod of its group: an owner, not its controller."""
     return OwnerReference(api_version=POD.api_version, kind=POD.kind, name=pod.name, uid=pod.uid)
@@ -62,7 +67,7 @@ def document(plan: GroupPlan, about: GroupWorkload, owners: Sequence[ObjectMeta]
         "annotations": {
             **_copied(owners),
             markers.IS_GROUP_WORKLOAD: MARK,
-            ANNOTATION_OWNER: _written(about.namespace, about.group),
+            ANNOTATION_OWNER: said_of_group(about.namespace, about.group),
         },
         "ownerReferences": [msgspec.to_builtins(owner_of(each)) for each in owners],
     }
@@ -84,7 +89,7 @@ def conflict(workload: Workload, namespace: str, group: str) -> str:
     """Return why a Workload of a group's name is not that group's, with the way out; "" where it is.
 
     It is by its mark and by whose it says it is: by our annotation, else all its owners are pods, and none controls it.
-    A prebuilt one, which its user made, is asked about by `prebuilt_problem` instead.
+    One that its user made for the group is adopted (`prebuilt`), and has that mark then.
     """
     name = workload.metadata.name
     if workload.metadata.annotations.get(markers.IS_GROUP_WORKLOAD) != MARK:
@@ -96,13 +101,15 @@ def conflict(workload: Workload, namespace: str, group: str) -> str:
     return f"Workload {name} is not this group's, it {why}: give the group another name, or delete that Workload"
 
 
-def prebuilt_problem(workload: Workload | None, group: str) -> str:
-    """Return why a group cannot use the Workload that its user made for it, "" where it can; None: there is none."""
-    if workload is None:
-        return f"Workload {group}, which the pods name as prebuilt, is not there: make it, or leave the name out"
-    if not _only_pods(workload):
-        return f"Workload {group}, which the pods name as prebuilt, is owned by something else: make one for the group"
-    return ""
+def owners_patch(meta: ObjectMeta, added: Iterable[ObjectMeta]) -> bytes:
+    """Return the JSON patch that has a Workload name these pods as owners besides."""
+    references = [msgspec.to_builtins(owner_of(each)) for each in added]
+    operations: list[Operation] = [*guards(meta)]
+    if meta.owner_references:
+        operations += [{"op": "add", "path": "/metadata/ownerReferences/-", "value": one} for one in references]
+    else:
+        operations.append({"op": "add", "path": "/metadata/ownerReferences", "value": references})
+    return encode(operations)
 
 
 def missing_owners(workload: Workload, kept: Iterable[ObjectMeta]) -> tuple[OwnerReference, ...]:
@@ -124,10 +131,6 @@ def _is_of(workload: Workload, namespace: str, group: str) -> bool:
 def _only_pods(workload: Workload) -> bool:
     pod = (POD.api_version, POD.kind)
     return all((one.api_version, one.kind) == pod and not one.controller for one in workload.metadata.owner_references)
-
-
-def _written(namespace: str, group: str) -> str:
-    return said_of(OwnerReference(POD.api_version, POD.kind, group, work_id(namespace, group)))
 
 
 def _copied(owners: Sequence[ObjectMeta]) -> dict[str, str]:

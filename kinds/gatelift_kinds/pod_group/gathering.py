@@ -7,14 +7,13 @@ follows, `elsewhere` keeps what is known of each pod's run at a worker.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
-
-import msgspec
+from itertools import chain, islice
 
 from gatelift_kinds.pod_group import composition, document, marks, member, places, slots, told
+from gatelift_kinds.pod_group.adopting import GatheredPrebuilt
+from gatelift_kinds.pod_group.asked import AskedOfPods
 from gatelift_kinds.pod_group.at_worker import GatheredAtWorker
 from gatelift_kinds.pod_group.composition import TEXT_CHARS_MAX, GroupPlan, NotYet, PlannedSet
-from gatelift_kinds.pod_group.declaration import SETS_MAX
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.ends import (
@@ -29,38 +28,38 @@ from gatelift_kinds.pod_group.ends import (
 )
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
+from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
-from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
+from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
-from gatelift_kinds.shared.patches import Operation, decode, encode, guards
+from gatelift_kinds.shared.patches import decode
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
-from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.objects.conditions import find, is_true
-from gatelift_kube.objects.core import Pod, PodSpec, PodTemplate
-from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.objects.core import Pod, PodSpec
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition, ObjectMeta
 from gatelift_kube.values.plain_text import plain
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
-NOT_PREBUILT = f"a prebuilt Workload ({markers.PREBUILT_WORKLOAD}) is not served for groups: leave its name out"
 
 
-class GatheredPods(GatheredAtWorker):
+class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
+    `_asked`: whether who waits is like what there is quota for.
     `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
-    last seen. `_declaring`: who declares the sets of all. `_unserved`: what a pod asks for that groups do not have, by
-    its UID; `_unfit`: why it has no role. `_unnamed`: pods of which it is not known that the Workload names them.
-    `_specs`: of a pod set, the pod that its template is of, and the spec that comes of it. `_judged`: the Workload of
-    the group's name that was looked at last, and why it is not the group's; `_names`: the one of which it was asked
-    last whom it names, and whom. `_stopping`: the epoch that is stopped, and where the pods of each role were as that
-    began.
+    last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
+    user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
+    `_specs`: what the pods of a planned set need. `_judged`: the Workload of the group's name that was looked at last,
+    and why it is not the group's; `_names`: the one of which it was asked last whom it names, and whom. `_stopping`:
+    the epoch that is stopped, and where the pods of each role were as that began.
     """
 
     __slots__ = (
+        "_asked",
         "_copied",
         "_declaring",
         "_group",
@@ -69,25 +68,26 @@ class GatheredPods(GatheredAtWorker):
         "_names",
         "_namespace",
         "_pods",
+        "_prebuilt",
         "_specs",
         "_stopping",
         "_unfit",
         "_unnamed",
-        "_unserved",
         "_where",
         "members",
     )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
+        self._asked = AskedOfPods()
         self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
         self.members = GroupMembers()
         self._pods: dict[str, tuple[Pod, bytes]] = {}
-        self._unserved: dict[str, str] = {}
+        self._prebuilt: set[str] = set()
         self._unfit: dict[str, str] = {}
         self._declaring = Declaring()
         self._unnamed: set[str] = set()
-        self._specs: dict[str, tuple[bytes, PodSpec]] = {}
+        self._specs = PlannedSpecs()
         self._judged: tuple[Workload, str] | None = None
         self._where = RunsElsewhere()
         self._names: tuple[Workload, frozenset[str]] | None = None
@@ -105,20 +105,22 @@ class GatheredPods(GatheredAtWorker):
             return
         said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
         gated = member.facts_of(obj).gated
-        unserved = _not_served(meta)
         named = (meta.creation_timestamp or "", meta.name, meta.uid)
         self._declaring.put(named, said, spec, self._pods, lifted=not gated)
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
-        self.members.put(
-            member_of(obj, fit, shape_of(spec) if gated else "", self._where.of(meta.uid), copied=self._copied)
-        )
+        where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
+        if gated and where is member.Elsewhere.NOWHERE and self._declaring.driver is None:
+            fit = self._asked.put(meta.uid, fit, spec, shape)
+        else:
+            self._asked.drop(meta.uid)  # it may run, as what it was let go
+        self.members.put(member_of(obj, fit, shape, where, copied=self._copied))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
-        if unserved:
-            self._unserved[meta.uid] = unserved
+        if markers.prebuilt_name(meta.labels, meta.annotations):
+            self._prebuilt.add(meta.uid)
         else:
-            self._unserved.pop(meta.uid, None)
+            self._prebuilt.discard(meta.uid)
         if fit.role:
             self._unfit.pop(meta.uid, None)
         else:
@@ -128,16 +130,25 @@ class GatheredPods(GatheredAtWorker):
         """Let go of a pod that is gone, or is not ours any more."""
         self.members.drop(uid)
         self._pods.pop(uid, None)
-        self._unserved.pop(uid, None)
+        self._prebuilt.discard(uid)
         self._unfit.pop(uid, None)
         self._unnamed.discard(uid)
         self._where.forget(uid)
         self._declaring.drop(uid, self._pods)
+        self._asked.drop(uid)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The UIDs of the pods that are to be read anew, the first ones: their group was declared since."""
-        return tuple(islice(self._declaring.unread, AT_ONCE))
+        """The UIDs of the pods that are to be read anew, the first ones: their group was declared, or got quota."""
+        return tuple(islice(chain(self._declaring.unread, self._asked.unread), AT_ONCE))
+
+    def asks(self, workload: Workload | None) -> None:
+        """Take what there is quota for: who waits has to be like that; None while there is none."""
+        self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._says.fast)
+
+    def is_unread(self, uid: str) -> bool:
+        """Return whether a pod is to be read anew before it is let go."""
+        return uid in self._asked.unread
 
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
         """Read pods anew, by what is declared now, and return them."""
@@ -200,8 +211,6 @@ class GatheredPods(GatheredAtWorker):
 
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
-        if self._unserved:
-            return NothingToAsk(text=next(iter(self._unserved.values())))
         found = self._plan()
         if self._unfit and not self.members.present:
             return NothingToAsk(text=next(iter(self._unfit.values())))
@@ -259,7 +268,7 @@ class GatheredPods(GatheredAtWorker):
         plan = self._plan()
         if isinstance(plan, NotYet) or composition.differs(workload, plan):
             return False
-        return all(map(self._needs_alike, plan.pod_sets, workload.spec.pod_sets))
+        return not self._unlike(plan, workload)
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
@@ -335,13 +344,7 @@ class GatheredPods(GatheredAtWorker):
         added = sorted(filter(None, map(self._present, self._unnamed)))
         if not added:
             return None
-        references = [msgspec.to_builtins(document.owner_of(self._pods[uid][0].metadata)) for _, _, uid in added]
-        operations: list[Operation] = [*guards(meta)]
-        if meta.owner_references:
-            operations += [{"op": "add", "path": "/metadata/ownerReferences/-", "value": one} for one in references]
-        else:
-            operations.append({"op": "add", "path": "/metadata/ownerReferences", "value": references})
-        return encode(operations)
+        return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added])
 
     def told(self, workload: Workload | None) -> ToldOfAll:
         """Return where the pods stand, whose place is whose, and what lacks."""
@@ -415,33 +418,6 @@ class GatheredPods(GatheredAtWorker):
         others = [self.members.roles[name] for (name,) in some if name not in counts]
         return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
-    def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
-        if planned.lifted:
-            return True
-        spec = self._spec(planned)
-        mine = PodSet(name=planned.name, count=planned.count, template=PodTemplate(spec=spec))
-        return same_needs(mine, theirs, started=False)
-
-    def _spec(self, planned: PlannedSet) -> PodSpec:
-        """Return the spec of a pod set as its template has it, made once for each version of the pod it is of."""
-        raw = self._pods[planned.like][1] if planned.like else planned.template
-        made_of, spec = self._specs.get(planned.name, (b"", PodSpec()))
-        if made_of is not raw:
-            spec = (
-                msgspec.json.decode(template_of(raw).spec, type=PodSpec)
-                if planned.like
-                else msgspec.json.decode(raw, type=PodTemplate).spec
-            )
-            if len(self._specs) > SETS_MAX:
-                self._specs.clear()
-            self._specs[planned.name] = (raw, spec)
-        return spec
-
 
 def _total(workload: Workload) -> int:
     return sum(each.count for each in workload.spec.pod_sets)
-
-
-def _not_served(meta: ObjectMeta) -> str:
-    """Return what a pod asks for that groups do not have, with the way out; "" for nothing."""
-    return NOT_PREBUILT if markers.prebuilt_name(meta.labels, meta.annotations) else ""

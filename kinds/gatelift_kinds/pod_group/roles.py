@@ -8,7 +8,7 @@ import msgspec
 
 from gatelift_kinds.pod_group.declaration import Declaration, undeclared
 from gatelift_kinds.pod_group.marks import GroupMarks
-from gatelift_kinds.pod_group.shapes import mismatch, role_of, shape_of
+from gatelift_kinds.pod_group.shapes import mismatch, role_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.rules import label
@@ -57,18 +57,6 @@ def _by_hash(marks: GroupMarks, spec: Json) -> RoleFit:
         text = f"{label(markers.POD_GROUP_ROLE)}: no pod of the group declares its sets ({markers.POD_GROUP_SETS})"
         return RoleFit("", f"{text} yet: make the one that does, or leave the role out")
     return RoleFit(role_of(spec, marks.role_hash))
-
-
-def fit_first(first: RoleFit, first_spec: Json, spec: Json) -> RoleFit:
-    """Return the role of a later pod of a group that was admitted by its first one: that one's, if it is as that one.
-
-    What quota was given for was the first pod, as often as the group has pods. Asked of pods at their gate.
-    """
-    if shape_of(first_spec) == shape_of(spec):
-        return first
-    text = mismatch(first_spec, spec, spec.get("priorityClassName") or "")
-    difference = f"spec.{text}" if text else "spec: ports, affinity, topology spread or the shape of a container differ"
-    return RoleFit("", f"{difference}: the group was admitted by its first pod, so make the others like that one")
 
 
 def _shaped(role: str, spec: Json, declaration: Declaration, driver: Json, *, lifted: bool) -> RoleFit:

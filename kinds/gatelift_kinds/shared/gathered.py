@@ -88,6 +88,17 @@ class Gathered(Protocol):
         """The UIDs of objects that are to be read anew, since another one says now what they are; the first ones."""
         ...
 
+    def asks(self, workload: Workload | None) -> None:
+        """Take the Workload that has quota, None while it waits: who is not let go yet has to ask for that.
+
+        Those of whom it says something new are to be read anew.
+        """
+        ...
+
+    def is_unread(self, uid: str) -> bool:
+        """Return whether an object has to be read anew before it is let go."""
+        ...
+
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
         """Read objects anew, and return them."""
         ...
@@ -150,6 +161,30 @@ class Gathered(Protocol):
 
         Then it is never adopted, changed or deleted.
         """
+        ...
+
+    @property
+    def is_prebuilt(self) -> bool:
+        """Say whether they name a Workload that their user makes: none is made of them, and it stays as it is."""
+        ...
+
+    def not_adopted(self, workload: Workload | None) -> str:
+        """Return why the Workload that their user made cannot become theirs, with the way out; "" where it can.
+
+        None: there is none of that name. Where nothing lacks.
+        """
+        ...
+
+    def awaits(self, workload: Workload) -> bool:
+        """Return whether a Workload of nobody's is to become theirs, now or once nothing lacks."""
+        ...
+
+    def differs(self, workload: Workload) -> str:
+        """Return how that Workload, once it is theirs, differs from what they ask for; "" where it does not."""
+        ...
+
+    def adoption(self, workload: Workload) -> bytes:
+        """Return the JSON patch, for the version that was seen, by which it becomes theirs."""
         ...
 
     def matches(self, workload: Workload) -> bool:

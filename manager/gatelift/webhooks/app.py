@@ -7,11 +7,14 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from socket import gethostname
 
 import structlog
 
-from gatelift.config import METRICS_OFF, POD_FRAMEWORK, TOPOLOGY_GATE, Configuration, kind_and_group
+from gatelift.config import METRICS_OFF, POD_FRAMEWORK, TOPOLOGY_GATE, Configuration
 from gatelift.selector_settings import as_selector, managed_namespaces
+from gatelift.webhooks.ancestors import Ancestors
+from gatelift.webhooks.ancestry import KnownKinds
 from gatelift.webhooks.configuration import SECRET_NAME, SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
@@ -23,6 +26,7 @@ from gatelift.webhooks.surroundings import PodsTaken, Surroundings
 from gatelift.webhooks.tls import ServingTls
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.api.client import Client
+from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.deciding.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.process import descriptors
@@ -67,6 +71,10 @@ class WebhookSettings:
     pods: PodsTaken = field(default_factory=PodsTaken)
     external_frameworks: tuple[str, ...] = ()
     """Kinds as `Kind.version.group` that controllers of others queue."""
+    pod_makers: tuple[str, ...] = ()
+    """Accounts that make the pods of these."""
+    instance: str = "webhooks"
+    """Who speaks in events."""
 
 
 def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str, ...] = ()) -> WebhookSettings:
@@ -96,6 +104,8 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
             labels=as_selector(configuration.integrations.pod_options.pod_selector),
         ),
         external_frameworks=configuration.integrations.external_frameworks,
+        pod_makers=configuration.gatelift.pod_makers,
+        instance=gethostname(),
     )
 
 
@@ -126,12 +136,17 @@ class Daemon:
             topology_gate=settings.topology_gate,
             changed=self._wake.set,
         )
+        self._external = KnownKinds(settings.external_frameworks)
+        self._recorder = EventRecorder(client, "gatelift.dev/webhooks", settings.instance)
+        makers = frozenset(settings.pod_makers)
         judge = Judge(
             self._surroundings,
             Owners(client),
             Reservations(client),
             namespace=settings.namespace,
-            elsewhere=frozenset(map(kind_and_group, settings.external_frameworks)),
+            ancestors=Ancestors(client, self._external, makers, record=self._recorder.record),
+            external=self._external,
+            makers=makers,
             kinds=kinds,
         )
         metrics = WebhookMetrics()
@@ -177,6 +192,8 @@ class Daemon:
             await self._status.start(self._settings.status_address)
         if self._settings.guards_metrics and self._settings.metrics_address not in METRICS_OFF:
             await self._guarded.start(self._settings.metrics_address, self_signed.context(SERVICE, datetime.now(UTC)))
+        if self._external.external:
+            self._supervisor.spawn("events", self._recorder.run())
         self._supervisor.spawn("keep", self._keep())
         self._log.info("webhooks listen", port=self._server.port, url=self._settings.url or f"Service {SERVICE}")
 
@@ -213,6 +230,8 @@ class Daemon:
             url=self._settings.url,
             unmarked_namespaces=() if everywhere else self._surroundings.default_queue_namespaces(),
             unmarked_selector=self._settings.namespace_selector if everywhere else None,
+            external=self._external.external,
+            makers=self._settings.pod_makers,
         )
 
     async def _install(self, material: Material) -> None:

@@ -101,6 +101,8 @@ KINDS = tuple(
 )
 UNSERVED = "unserved"
 """In our paths: what makes pods and is not queued itself (`gatelift_kinds.shared.unserved`)."""
+OWNED = "owned"
+"""In our paths: what others queue and something owns (`owned`)."""
 GROWN = "grown"
 """In our paths: what gets larger (`sizes`)."""
 LABELS_USUAL = 64
@@ -139,6 +141,10 @@ class Wanted:
     url: str = ""
     unmarked_namespaces: tuple[str, ...] = ()
     unmarked_selector: LabelSelector | None = None
+    external: tuple[Resource, ...] = ()
+    """What a controller of others queues."""
+    makers: tuple[str, ...] = ()
+    """Who is known to make their pods."""
 
 
 def mutating(wanted: Wanted) -> list[Json]:
@@ -152,7 +158,8 @@ def mutating(wanted: Wanted) -> list[Json]:
 def validating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the validating configuration."""
     kueue = [_queueing(wanted, name, resource) for name, resource in SHOWN.items()]
-    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue, *_unserved(wanted), *_grown(wanted)]
+    reviewed = _webhooks(wanted, "validate", ("CREATE", "UPDATE"), {})
+    return [*reviewed, *kueue, *_unserved(wanted), *_owned(wanted), *_grown(wanted)]
 
 
 def path(verb: str, kind: str) -> str:
@@ -172,7 +179,7 @@ def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
     plurals = [resource.plural, f"{resource.plural}/status"] if "status" in parts else [resource.plural]
     changed = " || ".join(
         f"has(object.{part}) != has(oldObject.{part}) || (has(object.{part}) && object.{part} != oldObject.{part})"
-        for part in parts
+        for part in (*parts, *(("metadata.annotations",) if resource == CLUSTER_QUEUE else ()))
     )
     return {
         "clientConfig": _client(wanted, path("validate", name)),
@@ -218,6 +225,35 @@ def _unserved(wanted: Wanted) -> list[Json]:
             "matchConditions": [
                 _not_ours(wanted.namespace),
                 {"name": "changed", "expression": f"{labelled} && (request.operation == 'CREATE' || !{same})"},
+            ],
+        }
+    ]
+
+
+def _owned(wanted: Wanted) -> list[Json]:
+    """Return the webhook of what others queue: who is not known to make it is asked about when it gets an owner."""
+    if not wanted.external:
+        return []
+    vouched = [f"request.userInfo.username == '{name}'" for name in wanted.makers]
+    vouched += [f"request.userInfo.username.startsWith('{name}')" for name in unserved.CLUSTERS_OWN]
+    owners = "metadata.ownerReferences"
+    owned = f"has(object.{owners}) && object.{owners}.exists(o, has(o.controller) && o.controller)"
+    same = f"oldObject != null && has(oldObject.{owners}) && oldObject.{owners} == object.{owners}"
+    kinds = [
+        HookedKind(name=each.kind, group=each.group, plural=each.plural, version=unserved.ANY_VERSION)
+        for each in wanted.external
+    ]
+    return [
+        {
+            "clientConfig": _client(wanted, path("validate", OWNED)),
+            "rules": [_rule(each, ("CREATE", "UPDATE")) for each in kinds],
+            **_ASKING,
+            "name": f"validate.{OWNED}.gatelift.dev",
+            "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+            "matchConditions": [
+                _not_ours(wanted.namespace),
+                {"name": "not-vouched-for", "expression": f"!({' || '.join(vouched)})"},
+                {"name": "owned", "expression": f"{owned} && !({same})"},
             ],
         }
     ]
@@ -275,6 +311,8 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
             **_ASKING,
             **extra,
         }
+        if verb == "mutate" and wanted.external:
+            base["sideEffects"] = "NoneOnDryRun"  # an event at a pod's owner (`ancestors`)
         by_users = [f"{kind.plural}/{one}" for one in kind.hook.subresources if "UPDATE" in operations]
         common = [_not_ours(wanted.namespace), *([_changed(kind)] if "UPDATE" in operations else [])]
         made.append(

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift.webhooks import configuration, queueing, review, sizes
+from gatelift.webhooks import configuration, owned, queueing, review, sizes
+from gatelift.webhooks.ancestors import Ancestors
+from gatelift.webhooks.ancestry import NOBODYS, Ancestry, KnownKinds, OwnerStanding
 from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.lanes import Decide, in_loop
 from gatelift.webhooks.owners import Owners, OwnerUnknownError
@@ -36,15 +38,20 @@ class Judge:
         reservations: Reservations,
         *,
         namespace: str,
-        elsewhere: frozenset[tuple[str, str]] = frozenset(),
+        ancestors: Ancestors | None = None,
+        external: KnownKinds | None = None,
+        makers: frozenset[str] = frozenset(),
         kinds: Registry = SERVED,
     ) -> None:
-        """`elsewhere`: kinds, each with its group, that controllers of others queue."""
+        """`external`: with the kinds that controllers of others queue; `makers`: who is known to make their pods."""
         self._surroundings = surroundings
         self._owners = owners
         self._reservations = reservations
         self._namespace = namespace
-        self._elsewhere = elsewhere
+        self._ancestors = ancestors
+        self._external = external or KnownKinds()
+        self._elsewhere = frozenset((each.kind, each.group) for each in self._external.external)
+        self._makers = makers
         self._kinds = kinds
 
     async def mutate(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
@@ -59,7 +66,13 @@ class Judge:
             facts = await self._facts_of_new(kind, question)
         except OwnerUnknownError as error:
             return _unknown_owner(question, error)
-        return review.allow(question.uid, await decide(kind.defaults, question.new, facts))
+        found = await self._ancestry(kind, question, facts)
+        facts = _left_to_owner(facts, found)
+        operations = await decide(kind.defaults, question.new, facts)
+        if self._ancestors is None or not operations or not found.text:
+            return review.allow(question.uid, operations)
+        self._ancestors.tell(question, found)
+        return review.allow(question.uid, operations, (f"metadata.ownerReferences: {found.text}",))
 
     async def validate(self, name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
         """Return whether the object may be made or changed like this."""
@@ -81,6 +94,8 @@ class Judge:
                 facts = await self._facts_of_new(kind, question)
             except OwnerUnknownError as error:
                 return _unknown_owner(question, error)
+            if self._ancestors is not None and self._ancestors.vouches(question):
+                facts = _left_to_owner(facts, await self._ancestry(kind, question, facts))
             verdict = await decide(kind.validate_create, question.new, facts)
         if verdict.allowed:
             return review.allow(question.uid, warnings=verdict.warnings)
@@ -120,6 +135,15 @@ class Judge:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
+    async def validate_owned(self, _name: str, question: Question, decide: Decide = in_loop, /) -> bytes:
+        """Return whether an object of a kind that others queue may name the controller that it does."""
+        if (question.kind, question.group) not in self._elsewhere:
+            raise _wrong_path(question, " or ".join(sorted(kind for kind, _ in self._elsewhere)) or "nothing")
+        verdict = await decide(owned.verdict, self._external, self._makers, question)
+        if verdict.allowed or not self._facts(question).namespace_selected:
+            return review.allow(question.uid)
+        return review.deny(question.uid, verdict)
+
     def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
         resource = configuration.HOOKED[name]
         if question.kind != resource.kind:
@@ -144,6 +168,17 @@ class Judge:
         queued = await self._owners.managed(question.namespace, question.new, by_controller=made)
         taken = self._surroundings.takes_pod(question.namespace, rules.marks(question.new))
         return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made, pod_taken=taken)
+
+    async def _ancestry(self, kind: Kind[Any], question: Question, facts: WebhookFacts) -> Ancestry:
+        """Return whose business a pod is that would be queued, besides a Job's whose controller makes it."""
+        settled = kind.pods_are_children or facts.owner_managed or facts.by_agent
+        if self._ancestors is None or settled or not (facts.namespace_selected and facts.pod_taken):
+            return NOBODYS
+        return await self._ancestors.of(question)
+
+
+def _left_to_owner(facts: WebhookFacts, found: Ancestry) -> WebhookFacts:
+    return replace(facts, owner_managed=True) if found.standing is OwnerStanding.OWNERS else facts
 
 
 def kind_of(kinds: Registry, resource: Resource, question: Question) -> Kind[Any] | None:

@@ -22,10 +22,11 @@ from gatelift_kube.decoding import unknown_fields
 from gatelift_kube.decoding.decoding import struct_of
 from gatelift_kube.objects.kueue import ClusterQueue
 from gatelift_kube.values.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
-from gatelift_wire.values.keys import ANNOTATION_RELEASE
+from gatelift_wire.values.keys import ANNOTATION_RELEASE, ANNOTATION_RELEASE_PARTIAL
 from gatelift_wire.values.release import ReleaseRule
 
 _RELEASES = (ReleaseRule.ON_TERMINATING.value, ReleaseRule.ON_TERMINAL.value)
+_PARTIAL = ("true", "false")
 
 
 def _cluster_queue_errors(queue: ClusterQueue) -> list[InvalidField]:
@@ -35,6 +36,10 @@ def _cluster_queue_errors(queue: ClusterQueue) -> list[InvalidField]:
     if said is not None and said not in _RELEASES:
         rule = f"{said[:64]!r} is not supported: use one of {', '.join(_RELEASES)}, or drop it"
         errors.append(InvalidField(f"metadata.annotations[{ANNOTATION_RELEASE}]", rule))
+    partial = queue.metadata.annotations.get(ANNOTATION_RELEASE_PARTIAL)
+    if partial is not None and partial not in _PARTIAL:
+        rule = f"{partial[:64]!r} is not supported: use one of {', '.join(_PARTIAL)}, or drop it"
+        errors.append(InvalidField(f"metadata.annotations[{ANNOTATION_RELEASE_PARTIAL}]", rule))
     return errors
 
 

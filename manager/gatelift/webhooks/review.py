@@ -37,6 +37,7 @@ class _User(msgspec.Struct):
 
 class _Kind(msgspec.Struct):
     kind: str = ""
+    group: str = ""
 
 
 class _Request(msgspec.Struct, rename="camel"):
@@ -48,6 +49,7 @@ class _Request(msgspec.Struct, rename="camel"):
     object: Json | None = None
     old_object: Json | None = None
     user_info: _User = msgspec.field(default_factory=_User)
+    dry_run: bool | None = None
 
 
 _REVIEW = Envelope(API_VERSION, "AdmissionReview", _Request)
@@ -65,6 +67,9 @@ class Question:
     old: Json
     groups: tuple[str, ...]
     username: str = ""
+    group: str = ""
+    """Of the kind."""
+    dry_run: bool = False
     body_bytes: int = 0
     """Of the whole review: neither object is larger."""
     problem: str = ""
@@ -83,11 +88,13 @@ def read(body: bytes | bytearray) -> Question:
         uid=request.uid,
         operation=request.operation,
         kind=request.kind.kind,
+        group=request.kind.group,
         namespace=request.namespace,
         new=new,
         old=old,
         groups=tuple(request.user_info.groups or ()),
         username=request.user_info.username,
+        dry_run=request.dry_run is True,
         body_bytes=len(body),
         problem=_problem(request.kind.kind, new) or _problem(request.kind.kind, old),
     )

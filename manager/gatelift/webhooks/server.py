@@ -76,9 +76,11 @@ class WebhookServer:
         for name in configuration.SHOWN:
             answer = self._reviewing(name, self._judge.validate_queueing)
             self._add(app, configuration.path("validate", name), name, "validate", answer)
-        name = configuration.UNSERVED
-        answer = self._reviewing(name, self._judge.validate_unserved)
-        self._add(app, configuration.path("validate", name), name, "validate", answer)
+        for name, judged in (
+            (configuration.UNSERVED, self._judge.validate_unserved),
+            (configuration.OWNED, self._judge.validate_owned),
+        ):
+            self._add(app, configuration.path("validate", name), name, "validate", self._reviewing(name, judged))
         self._add(app, configuration.CONVERT_PATH, "all", "convert", self._convert)
         await self.door.open(app, host, port, stop_seconds=STOP_SECONDS)
 

@@ -35,7 +35,7 @@ from gatelift.core.told.refused_ends import SAID
 from gatelift_kinds.shared import values as kinds
 from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
-from gatelift_kube.objects.conditions import find, is_true
+from gatelift_kube.objects.conditions import TRUE, find, is_true
 from gatelift_kube.objects.kueue import Workload
 
 BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures", texts.SUSPENDED, texts.NO_MATCHING_WORKLOAD})
@@ -271,6 +271,17 @@ def _write_released(case: Case, outcome: Outcome) -> None:
     api_requests.patch_workload(core, known, body, Purpose.RELEASE if evicted is None else Purpose.EVICT_AND_RELEASE)
 
 
+def _says_evicted(case: Case) -> bool:
+    """Say whether a deactivated Workload shows an eviction; of several objects, which are to be made again, that one.
+
+    What they are told to be replaced for is the last reason (PC-095).
+    """
+    said = find(case.known.status.conditions, texts.EVICTED)
+    if said is None or said.status != TRUE:
+        return False
+    return case.work.gathered is None or said.reason.startswith(texts.DEACTIVATED)
+
+
 def evict_waiting(case: Case) -> bool:
     """Write the eviction of a workload that holds no quota (any more); True if a write was asked for.
 
@@ -283,7 +294,7 @@ def evict_waiting(case: Case) -> bool:
         if not inactive:
             return False
         ending = deactivation.ending(known)
-    elif inactive and not is_true(known.status.conditions, texts.EVICTED):
+    elif inactive and not _says_evicted(case):
         ending = deactivation.ending(known)
     else:
         said = verdicts.given_by(core, known, now)

@@ -79,7 +79,8 @@ def tell(case: Case, view: ClusterView) -> None:
         told.begins(view.session)
         told.forget()
     granted = record.granted(case.known)
-    joins = [each for each in gathered.to_join(case.known, granted) if each.called.uid not in told.members]
+    free = (each for each in gathered.to_join(case.known, granted) if not gathered.is_unread(each.called.uid))
+    joins = [each for each in free if each.called.uid not in told.members]
     leaves = _leaves(core, attempt, work)
     if not (joins or leaves):
         return

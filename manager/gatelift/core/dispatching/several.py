@@ -38,7 +38,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     known = core.knowledge.workloads[attempt.workload]
     again = attempt.cluster != LOCAL_CLUSTER and attempt.state is not AttemptState.CHOSEN
     granted = record.granted(known)
-    parts = gathered.there(granted) if again else gathered.parts(known, granted)
+    parts = gathered.there(granted) if again else _compared(gathered, gathered.parts(known, granted))
     if not (parts or again):
         raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
@@ -74,6 +74,11 @@ def _with_shapes(
     later = gathered.declared_later if view is not None and view.adopts else {}
     named = tuple(replace(one, shape=blob_hash(later[one.name])) if one.name in later else one for one in pod_sets)
     return named, tuple(later[one.name] for one in pod_sets if one.name in later)
+
+
+def _compared(gathered: Gathered, parts: Sequence[PlacedPart]) -> tuple[PlacedPart, ...]:
+    """Return who was compared with what there is quota for; the others join later, if they are like that."""
+    return tuple(each for each in parts if not gathered.is_unread(each.called.uid))
 
 
 def templates(

@@ -10,7 +10,9 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.knowledge import key_of, ref_of
+from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -18,16 +20,15 @@ from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
+KEPT_LONG_ENOUGH = "kept long enough"
+"""Name of an end: of what was deactivated and is deleted now."""
+
 
 def after_finish(case: Case) -> None:
     """Delete a finished Workload that was kept long enough."""
     core, known, now = case.core, case.known, case.now
     kept = core.settings.retention.after_finished
-    if kept is None or case.work.gathered is not None:
-        return  # of several objects nobody says yet whether each shows its end
-    owner = case.work.only_object
-    shown = owner is None or owner.kind.outcome(owner.object) is not None
-    if not shown or known.metadata.deletion_timestamp is not None:
+    if kept is None or not _is_shown(case) or known.metadata.deletion_timestamp is not None:
         return
     if _due(core, known, find(known.status.conditions, texts.FINISHED), kept, now):
         api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
@@ -37,20 +38,63 @@ def after_deactivation(case: Case) -> bool:
     """Delete the user's object of a Workload that we deactivated long enough ago; True if that was asked for."""
     core, known, now = case.core, case.known, case.now
     kept = core.settings.retention.after_deactivated
-    if kept is None or case.work.gathered is not None:
-        return False  # which of several go with it is not said yet
-    owner = case.work.only_object
-    said = find(known.status.conditions, texts.EVICTED)
-    if owner is None or known.spec.active or said is None or said.status != TRUE:
+    said = _deactivated_by_us(known)
+    if kept is None or said is None:
         return False
-    if not said.reason.startswith(texts.DEACTIVATED_DUE_TO) or owner.object.metadata.deletion_timestamp is not None:
+    if case.work.gathered is not None:
+        if _due(core, known, said, kept, now) and not case.work.gathered.is_abandoned:
+            _look_at_each(case)
+        return False
+    owner = case.work.only_object
+    if owner is None or owner.object.metadata.deletion_timestamp is not None:
         return False
     look = Key(Look.WORKLOAD, key_of(known.metadata))
     if not _due(core, known, said, kept, now) or api_requests.blocked(core, owner.ref, look, now):
         return False
-    api_requests.delete(core, owner.ref, owner.object.metadata.uid, Purpose.DELETE_DEACTIVATED)
-    core.event(owner.ref, owner.object.metadata.uid, "Deleted", texts.DELETED_AFTER_DEACTIVATION)
+    delete(core, owner)
     return True
+
+
+def ends_object(case: Case, owner: Owner) -> bool:
+    """Say whether one of several objects goes with a Workload that we deactivated long enough ago, also a later one.
+
+    Each in a pass of its own: nothing of them runs, and nobody starts them.
+    """
+    core, known, kept = case.core, case.known, case.core.settings.retention.after_deactivated
+    said = _deactivated_by_us(known)
+    if kept is None or said is None or case.attempt.state is not AttemptState.PENDING or not owner.managed:
+        return False
+    return _due(core, known, said, kept, case.now)
+
+
+def delete(core: Core, owner: Owner) -> None:
+    """Delete a user's object, and tell it there."""
+    uid = owner.object.metadata.uid
+    api_requests.delete(core, owner.ref, uid, Purpose.DELETE_DEACTIVATED)
+    core.event(owner.ref, uid, "Deleted", texts.DELETED_AFTER_DEACTIVATION)
+
+
+def _is_shown(case: Case) -> bool:
+    """Say whether the user's object shows the end, or each of several does: by what is counted of them."""
+    if case.work.gathered is not None:
+        return case.work.gathered.is_over
+    owner = case.work.only_object
+    return owner is None or owner.kind.outcome(owner.object) is not None
+
+
+def _deactivated_by_us(known: Workload) -> Condition | None:
+    """Return since when a Workload is out of its queue by our own decision; None where it is not."""
+    said = find(known.status.conditions, texts.EVICTED)
+    if known.spec.active or said is None or said.status != TRUE:
+        return None
+    return said if said.reason.startswith(texts.DEACTIVATED_DUE_TO) else None
+
+
+def _look_at_each(case: Case) -> None:
+    """Have each of several objects looked at, once."""
+    if case.work.lets_go(f"{case.attempt.uid} {KEPT_LONG_ENOUGH}"):
+        for owner in case.work.objects:
+            case.core.mark_owner_alone(owner)
 
 
 def _due(core: Core, known: Workload, since: Condition | None, kept: float, now: float) -> bool:

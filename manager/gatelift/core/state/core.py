@@ -326,6 +326,13 @@ class Core:
             self.creations.done(key)
             forgetting.forget_trouble(self, ObjectRef(WORKLOAD, key))
 
+    def mark_who_waited(self, key: ObjectKey) -> None:
+        """Look at who waits for `key`, and at a Workload of nobody's there, which may have waited for what is gone."""
+        self.mark_owners_waiting_for(key)
+        known = self.knowledge.workloads.get(key)
+        if known is not None and not self.knowledge.names.get(known.metadata.uid):
+            self.mark_workload(key)
+
     def known(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known of an object of a kind that the machine writes."""
         if ref.resource == WORKER_CLUSTER:

@@ -139,9 +139,15 @@ def _catch_up(case: Case) -> None:
 
 
 def _has_no_turn(case: Case) -> bool:
-    """Say whether a Workload that waits is of an object that is not known, or is one too many: it never gets quota."""
-    if case.kind is None or case.attempt.state is not AttemptState.PENDING:
+    """Say whether a Workload that waits is of an object that is not known, or is one too many: it never gets quota.
+
+    Nor does one that nobody owns, as long as the objects for which its user made it are to become its owners.
+    """
+    if case.attempt.state is not AttemptState.PENDING:
         return False
+    if case.kind is None:
+        work = case.core.knowledge.works.gathered_at(key_of(case.known.metadata))
+        return work is not None and work.gathered is not None and work.gathered.awaits(case.known)
     return not case.work.objects or choosing.is_surplus(case.core, case.work, case.known)
 
 

@@ -17,7 +17,7 @@ from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
-from gatelift.core.rules import ended_with, ends, priorities, reclaim_books
+from gatelift.core.rules import ended_with, ends, priorities, reclaim_books, retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
@@ -58,6 +58,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
         _end(case, owner)
+    elif case is not None and retention.ends_object(case, owner):
+        _clear_away(core, work.gathered, owner)
     elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
@@ -120,6 +122,15 @@ def _is_unknown_there(seen: ObjectCase) -> bool:
     return True
 
 
+def _clear_away(core: Core, gathered: Gathered, owner: Owner) -> None:
+    """Delete an object that was kept long enough; one that an eviction has ended waits for nobody in its place."""
+    meta = owner.object.metadata
+    if meta.deletion_timestamp is None:
+        retention.delete(core, owner)
+    elif gathered.is_left(meta.uid) or gathered.releases(meta.uid):
+        owners.release(core, owner)
+
+
 def _end(case: Case, owner: Owner) -> None:
     """End an object with the Workload that names it; nothing of it runs, or that would not have ended."""
     if owner.object.metadata.deletion_timestamp is None:
@@ -144,6 +155,8 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
     workload = choosing.current_of(core, work)
+    if workload is None and work.gathered.is_prebuilt:
+        _settle_anew(core, key)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     if attempt is not None and reclaim_books.book(core, attempt, now):
         core.mark_attempt(attempt)
@@ -156,6 +169,14 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
+
+
+def _settle_anew(core: Core, key: ObjectKey) -> None:
+    """Have it looked at whether one that nobody owns has a turn now: it has none while they wait for it."""
+    there = core.knowledge.workloads.get(key)
+    attempt = core.attempts.get(there.metadata.uid) if there is not None else None
+    if attempt is not None and attempt.state is AttemptState.PENDING:
+        core.mark_workload(key)
 
 
 def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | None, now: float) -> str:
@@ -192,6 +213,9 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
     if api_requests.blocked(core, ref, work.look, now):
         return
     there = core.knowledge.workloads.get(work.key)
+    if gathered.is_prebuilt:
+        _adopt(core, work, owner, there, now)
+        return
     if there is not None:
         _tell(core, work, owner, (WORKLOAD_NAME_CONFLICT, gathered.conflict(there) or _another(there)), now)
         return
@@ -204,6 +228,21 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
         _tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
+
+
+def _adopt(core: Core, work: Work, owner: Owner, there: Workload | None, now: float) -> None:
+    """Make the Workload that their user made the objects' own, or tell why that cannot be; quota may be on its way."""
+    gathered = work.gathered
+    if gathered is None:
+        return
+    attempt = core.attempts.get(there.metadata.uid) if there is not None else None
+    problem = gathered.not_adopted(there)
+    if there is None or problem:
+        _tell(core, work, owner, (NOT_COMPOSED, problem), now)
+    elif attempt is not None and attempt.state is AttemptState.PENDING:
+        _own(core, work, there, gathered.adoption(there), now)
+    else:
+        core.mark_workload(ref_of(there).key)  # its pass makes the attempt, or writes what it got
 
 
 def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workload, now: float) -> None:
@@ -265,6 +304,10 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
     owner, ref = _speaker(core, work, gathered), ref_of(workload)
     if owner is None or api_requests.blocked(core, ref, work.look, now):
         return False
+    differs = gathered.differs(workload) if gathered.is_prebuilt else ""
+    if differs:  # its user made it: it is his to change
+        _tell(core, work, owner, (NOT_COMPOSED, differs), now)
+        return False
     priority = priorities.resolve_names(core, owner, gathered.priority_names)
     if priority is None:
         return False
@@ -286,7 +329,14 @@ def _name_owners(core: Core, work: Work, gathered: Gathered, workload: Workload,
     if api_requests.blocked(core, ref, work.look, now):
         return
     body = gathered.owners_patch(workload)
-    if body is None or core.resting.rests(ref, Purpose.ADD_OWNERS, core.agenda, work.look, now):
+    if body is not None:
+        _own(core, work, workload, body, now)
+
+
+def _own(core: Core, work: Work, workload: Workload, body: bytes, now: float) -> None:
+    """Ask for the write by which a Workload names objects as its owners."""
+    ref = ref_of(workload)
+    if core.resting.rests(ref, Purpose.ADD_OWNERS, core.agenda, work.look, now):
         return
     decided = Decided(ref, workload.metadata.resource_version, workload.metadata.uid)
     api_requests.patch(core, decided, PatchStep(body=body, kind=PatchKind.JSON), Purpose.ADD_OWNERS)

@@ -319,7 +319,7 @@ def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = T
         out_of_sight.remember(core, known)
     _mark_owned(core, known)
     core.knowledge.drop_owner(ref, obj.metadata.uid)
-    core.mark_owners_waiting_for(known.workload)
+    core.mark_who_waited(known.workload)
 
 
 def _half_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> Owner | None:

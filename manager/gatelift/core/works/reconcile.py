@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.conclusions import held, higher_terms, raising, reports
-from gatelift.core.dispatching import endings, membership, placing, verdicts
+from gatelift.core.dispatching import compared, endings, membership, placing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.rules import (
     deactivation,
@@ -42,6 +42,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         return
     case = following.case_of(core, known, now)
     membership.settle(case.work, case.attempt, known)
+    compared.with_quota(core, case.work, case.attempt, known)
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)
