@@ -30,7 +30,7 @@ from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
-from gatelift_kinds.shared import markers
+from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
@@ -265,7 +265,7 @@ class GatheredPods:
         counts = {each.name: each.count for each in workload.spec.pod_sets}
         found = places.beyond(self.members, counts, AT_ONCE)
         if not self._says.fast:
-            found += self._of_other_roles(counts)
+            found += places.of_other_roles(self.members, counts, AT_ONCE)
         return self._called(found[:AT_ONCE])
 
     def waiting_condition(self, workload: Workload) -> Condition | None:
@@ -293,9 +293,13 @@ class GatheredPods:
         return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
     def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
-        """Take that pods which the Workload names may run at a worker."""
+        """Take that pods which the Workload names may run at a worker: who shows its end was over when it was placed.
+
+        Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
+        """
         named = [each.uid for each in workload.metadata.owner_references]  # in their order
-        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+        mine = [uid for uid in named if uid in self._pods and not pods.over(self._pods[uid][0])]
+        self._count_anew(self._where.placed(placement, mine))
 
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""
@@ -393,10 +397,10 @@ class GatheredPods:
 
     def told(self, workload: Workload | None) -> ToldOfAll:
         """Return where the pods stand, whose place is whose, and what lacks."""
-        pods = {uid: pod for uid, (pod, _) in self._pods.items()}
+        seen = {uid: pod for uid, (pod, _) in self._pods.items()}
         counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
         lacks = self.lacks() if workload is None or workload.status.admission is None else None
-        return told.told(self.members, pods, counts, lacks.text if lacks is not None else "")
+        return told.told(self.members, seen, counts, lacks.text if lacks is not None else "")
 
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""
@@ -459,12 +463,6 @@ class GatheredPods:
     def _present(self, uid: str) -> tuple[str, str, str] | None:
         found = self.members.get(uid)
         return found.named if found is not None and found.role and found.state in PRESENT else None
-
-    def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
-        """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
-        some = self.members.present_roles.first(len(counts) + AT_ONCE)
-        others = [self.members.roles[name] for (name,) in some if name not in counts]
-        return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
     def _needs_alike(self, planned: PlannedSet, theirs: PodSet) -> bool:
         if planned.lifted:

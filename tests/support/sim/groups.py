@@ -85,3 +85,8 @@ def cluster_of(history: History) -> str:
 def finalizers(history: History) -> list[str]:
     """Return which pods at home bear a finalizer."""
     return sorted(one["metadata"]["name"] for one in history.home.all(POD) if one["metadata"].get("finalizers"))
+
+
+def finalizers_of(history: History) -> dict[str, tuple[str, ...]]:
+    """Return the finalizers that each pod at home bears."""
+    return {one["metadata"]["name"]: tuple(one["metadata"].get("finalizers", ())) for one in history.home.all(POD)}

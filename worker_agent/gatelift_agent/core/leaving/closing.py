@@ -92,11 +92,9 @@ def _nobody_asks(placement: Placement) -> bool:
 
 
 def _report(world: World, placement: Placement) -> None:
-    final = reports.final_message(placement)
-    if final is not None and not _nobody_asks(placement):
-        world.say(final)
-        if placement.stop_asked is not None and not isinstance(final, Stopped):
-            world.say(Stopped(key=placement.key, reason=placement.stop_asked))
+    final = reports.tell_end(world, placement) if not _nobody_asks(placement) else None
+    if final is not None and placement.stop_asked is not None and not isinstance(final, Stopped):
+        world.say(Stopped(key=placement.key, reason=placement.stop_asked))
     placement.move(Move.REPORTED)
     if placement.ending is not None:
         world.note(

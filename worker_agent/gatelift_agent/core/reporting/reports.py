@@ -136,13 +136,28 @@ def everything(world: World, placement: Placement) -> None:
         world.say(Applied(key=placement.key))
         world.say(GatesLifted(key=placement.key))
     elif placement.state is PlacementState.REPORTED:
-        final = final_message(placement)
-        if final is not None:
-            world.say(final)
+        tell_end(world, placement)
     elif placement.state is PlacementState.KEPT and placement.over_before:
         # The process before this one may have died with the word that the user's object is gone: it is said again.
         world.say(Stopped(key=placement.key, reason=SUPERSEDED))
     world.look(placement.key)
+
+
+def tell_end(world: World, placement: Placement) -> Message | None:
+    """Say the last word on a placement that has ended, and return it; None before that.
+
+    Of several objects each that is over is told of before it, where it does not tell of them itself: who succeeded
+    does not run again.
+    """
+    final = final_message(placement)
+    if final is None:
+        return None
+    if world.kind(placement).gathers and not (world.local or isinstance(final, Finished | Stopped)):
+        for tracked in placement.objects.values():
+            if tracked.object is not None and world.kind(placement).outcome(tracked.object) is not None:
+                world.say(object_report(placement, tracked))
+    world.say(final)
+    return final
 
 
 def final_message(placement: Placement) -> Message | None:
