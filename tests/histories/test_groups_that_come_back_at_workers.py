@@ -133,3 +133,29 @@ def test_hd_366_an_end_that_home_never_takes_keeps_no_quota_for_ever(
     with Refused(monkeypatch, code=422):
         history.mend(cluster)
         history.until("it is given back", lambda: groups.condition(history, "QuotaReserved")[0] == "False", 120.0)
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+@pytest.mark.parametrize("stopped", [False, True])
+def test_hd_368_who_succeeded_and_went_with_its_node_while_nobody_heard_does_not_run_again(
+    history: History, *, another_leads: bool, stopped: bool
+) -> None:
+    """Also where another agent begins before it is heard: the one before has written it down."""
+    cluster = placed(history)
+    history.cut(cluster)
+    history.passes(15.0)
+    assert groups.run_there(history) == ["b", "c"]
+    history.delete(cluster, POD, "a")
+    history.until("it is gone", lambda: "a" not in groups.placed(history), 90.0)
+    if stopped:
+        active(history, value=False)
+    history.kill_agent(cluster)
+    if another_leads:
+        history.kill_leader()
+        history.until("another leads", history.leads, 120.0)
+    history.mend(cluster)
+    history.until("it is shown", lambda: groups.phases(history)["a"] == "Succeeded", 300.0)
+    if stopped:
+        active(history, value=True)
+    second_time(history)
+    assert groups.condition(history, "WaitingForReplacementPods")[0] != "True"

@@ -134,10 +134,13 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)
     ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
+    if report.gone and owner.kind.outcome(owner.object) is not None:
+        gathered.stopped_elsewhere(uid)
+        return None  # what it shows of its end stands: this agent may not have seen it
     if report.gone and not over:
         gathered.stopped_elsewhere(uid)
-        if ends or owner.kind.outcome(owner.object) is not None:
-            return None  # what it shows of its end stands: this agent has not seen it
+        if ends:
+            return None
         report = replace(report, status=_REMOVED)
     elif report.gone and ends:
         gathered.stopped_elsewhere(uid)

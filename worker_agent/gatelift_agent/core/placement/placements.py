@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_agent.core.placement.shortages import Shortage
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import Pod
@@ -229,6 +230,7 @@ class Tracked:
     """Not found at a start, where others were let go: what stands for it in `doubts`, since its UID is not known."""
     succeeded: bool = False
     """It is gone and had succeeded: it keeps its slot."""
+    waited_for_since: float | None = None  # for our finalizer, while it is not recorded that it succeeded
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
     granted: dict[str, int] | None = None
@@ -286,21 +288,6 @@ class Hidden:
     pod: Pod
     asked: bool = False
     retry_at: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Shortage:
-    """Pods of a pod set that are not there; see `missing_pods`. `made`: so many were seen, the last at `since`."""
-
-    since: float
-    made: int
-    asking: bool = False
-    """The API server is being asked for one more; from `again_at` on it may be `again`, and is where nobody could tell.
-    `why`: its no, "" for none."""
-    again: bool = False
-    again_at: float = 0.0
-    answered: bool = False
-    why: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

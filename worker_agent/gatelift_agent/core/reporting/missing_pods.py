@@ -10,7 +10,8 @@ Neighbours: `troubles` calls, `outcomes` brings the answer.
 
 from __future__ import annotations
 
-from gatelift_agent.core.placement.placements import Placement, Shortage, Tracked
+from gatelift_agent.core.placement.placements import Placement, Tracked
+from gatelift_agent.core.placement.shortages import Shortage
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World

@@ -154,7 +154,8 @@ def tell_end(world: World, placement: Placement) -> Message | None:
         return None
     if world.kind(placement).gathers and not (world.local or isinstance(final, Finished | Stopped)):
         for tracked in placement.objects.values():
-            if tracked.object is not None and world.kind(placement).outcome(tracked.object) is not None:
+            obj = tracked.object
+            if tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None):
                 world.say(object_report(placement, tracked))
     world.say(final)
     return final
