@@ -297,9 +297,8 @@ class GatheredPods:
 
         Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
         """
-        named = [each.uid for each in workload.metadata.owner_references]  # in their order
-        mine = [uid for uid in named if uid in self._pods and not pods.over(self._pods[uid][0])]
-        self._count_anew(self._where.placed(placement, mine))
+        named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
+        self._count_anew(self._where.placed(placement, {uid: pods.over(self._pods[uid][0]) for uid in named}))
 
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""
@@ -358,6 +357,10 @@ class GatheredPods:
     def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
         """Return how many succeeded, by role; none of a group that serves."""
         return {} if self._says.serving else places.over(self.members, workload, granted)
+
+    def unproven(self) -> dict[str, int]:
+        """Return how many count as succeeded, by role, and no worker of the live placement has said so."""
+        return self._where.unproven(self.members)
 
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
         """Return how many are over since an epoch began to be stopped, or succeeded, by role."""

@@ -14,13 +14,22 @@ USER_UID = "gatelift.dev/user-uid"
 
 
 def make(
-    history: History, name: str, *, seconds: float = 0.0, takes: float = 0.0, exit_code: int = 0, **more: Any
+    history: History,
+    name: str,
+    *,
+    seconds: float = 0.0,
+    takes: float = 0.0,
+    exit_code: int = 0,
+    grace: int | None = None,
+    **more: Any,
 ) -> Doc:
     """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop."""
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
     meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": "travels"}}
     meta["annotations"] |= told(seconds, takes, exit_code)
+    if grace is not None:
+        document["spec"]["terminationGracePeriodSeconds"] = grace
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
     history.passes(1.5)
