@@ -228,6 +228,36 @@ async def test_hd_40_nobody_makes_what_looks_placed(kubectl: Kubectl) -> None:
     await refused(kubectl, WHOSE, "create", "-f", "-", manifest=a_pod("forged", labels=RUN, ownerReferences=[owner]))
 
 
+GUARDED = {
+    "gatelift.dev/user-uid": "u-1",
+    "gatelift.dev/kind": "PodGroup",
+    "gatelift.dev/joined": "true",
+    "gatelift.dev/pod-set": "main",
+    "gatelift.dev/objects": "3",
+}
+"""What else a start believes of what is placed, most of it of members of a group."""
+
+
+@pytest.mark.parametrize("subresource", [(), ("--subresource=status",)], ids=["itself", "status"])
+async def test_hd_365_what_a_member_says_of_itself_at_a_worker_is_the_agents(
+    kubectl: Kubectl, subresource: tuple[str, ...]
+) -> None:
+    name = f"member-{len(subresource)}"
+    said = "say what was placed, and for whom"
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_pod(name, labels=RUN, annotations=PLACED_AS | GUARDED))
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_pod(f"{name}-bare", labels=RUN, annotations=PLACED_AS))
+    for key, value in GUARDED.items():
+        for change in (None, f"{value}1"):
+            patch = ("patch", "pod", name, *subresource, *merge(metadata={"annotations": {key: change}}))
+            await refused(kubectl, said, *patch)
+            await kubectl(*patch, *AS_AGENT, "--dry-run=server") if not subresource else None
+        added = merge(metadata={"annotations": {key: value}})
+        await refused(kubectl, said, "patch", "pod", f"{name}-bare", *subresource, *added)
+        await refused(kubectl, said, "create", "-f", "-", manifest=a_pod("forged", annotations={key: value}))
+    await kubectl("annotate", "pod", name, "mine=yes")
+    await kubectl("delete", "pod", name, f"{name}-bare", "--grace-period=0", "--force")
+
+
 async def test_hd_40_the_job_controller_makes_the_pods_of_a_placed_job(kubectl: Kubectl) -> None:
     await refused(kubectl, WHOSE, "create", "-f", "-", manifest=a_pod("forged", labels=RUN))
     await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("runs", RUN, RUN, suspend=False))

@@ -17,6 +17,7 @@ from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import GroupMembers
 from gatelift_kinds.pod_group.shapes import template_of
+from gatelift_kinds.shared import pods
 from gatelift_kinds.shared.gathered import Called, PlacedPart
 from gatelift_kinds.shared.patches import encode
 from gatelift_kinds.shared.values import Part
@@ -46,9 +47,12 @@ class GatheredAtWorker(Protocol):
     def _named_by(self, workload: Workload) -> frozenset[str]: ...
 
     def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
-        """Take that pods which the Workload names may run at a worker."""
-        named = [each.uid for each in workload.metadata.owner_references]  # in their order
-        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+        """Take that pods which the Workload names may run at a worker: who shows its end was over when it was placed.
+
+        Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
+        """
+        named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
+        self._count_anew(self._where.placed(placement, {uid: pods.over(self._pods[uid][0]) for uid in named}))
 
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""

@@ -5,20 +5,23 @@ Neighbours: `gathering` asks, `member` says what a pod counts as by it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Mapping
 
 from gatelift_kinds.pod_group.made_there import NONE, UNKNOWN, MadeThere
-from gatelift_kinds.pod_group.member import Elsewhere
+from gatelift_kinds.pod_group.member import Elsewhere, MemberState
+from gatelift_kinds.pod_group.members import GroupMembers
 from gatelift_wire.values.messages import PodSetCounts
 
 
 class RunsElsewhere:
     """By UID. Each method returns of which pods something else is known than before."""
 
-    __slots__ = ("_by_uid", "_placement", "made")
+    __slots__ = ("_by_uid", "_placement", "_unproven", "made")
 
     def __init__(self) -> None:
         self._placement: Hashable = None
+        self._unproven: set[str] = set()
         self.made = NONE
         """What a driver made there by itself."""
         self._by_uid: dict[str, Elsewhere] = {}
@@ -31,18 +34,20 @@ class RunsElsewhere:
         """Say whether what may run does so at home, as far as no placement at a worker is live."""
         return may_run and self._placement is None
 
-    def placed(self, placement: Hashable, uids: Iterable[str]) -> list[str]:
-        """Take that a placement is live, and that these may run there."""
+    def placed(self, placement: Hashable, over: Mapping[str, bool]) -> list[str]:
+        """Take that a placement is live, and that these may run there, but for those that show their end."""
         if placement == self._placement:
             return []
         before, self._placement, self.made = self._by_uid, placement, UNKNOWN
-        self._by_uid = dict.fromkeys(uids, Elsewhere.MAY_RUN)
+        self._by_uid = dict.fromkeys([uid for uid, shown in over.items() if not shown], Elsewhere.MAY_RUN)
+        self._unproven = {uid for uid, shown in over.items() if shown}
         return list(before.keys() | self._by_uid.keys())
 
     def ended(self) -> list[str]:
         """Take that none is; what was made there counts for the end that follows from that, and for no later one."""
         self.made = self.made.at_rest() if self._placement is not None else NONE
         before, self._placement, self._by_uid = self._by_uid, None, {}
+        self._unproven = set()
         return list(before)
 
     def makes(self, counts: tuple[PodSetCounts, ...]) -> bool:
@@ -52,10 +57,18 @@ class RunsElsewhere:
         self.made = MadeThere(counts)
         return True
 
+    def unproven(self, members: GroupMembers) -> dict[str, int]:
+        """Return how many of each role show that they succeeded, and no worker of this placement has said so."""
+        if self._placement is None:
+            return {name: each.counts[MemberState.SUCCEEDED] for name, each in members.roles.items()}
+        shown = filter(None, map(members.get, self._unproven))
+        return Counter(each.role for each in shown if each.state is MemberState.SUCCEEDED)
+
     def put(self, uid: str, where: Elsewhere) -> list[str]:
-        """Take what is known of one."""
-        if self._placement is None or self._by_uid.get(uid) is where:
+        """Take what is known of one; what has stopped runs no more in this placement, whatever is said later."""
+        if self._placement is None or self._by_uid.get(uid) in {where, Elsewhere.STOPPED}:
             return []
+        self._unproven.discard(uid)
         self._by_uid[uid] = where
         return [uid]
 

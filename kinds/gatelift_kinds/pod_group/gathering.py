@@ -275,7 +275,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         counts = {each.name: each.count for each in workload.spec.pod_sets}
         found = places.beyond(self.members, counts, AT_ONCE)
         if not self._says.fast:
-            found += self._of_other_roles(counts)
+            found += places.of_other_roles(self.members, counts, AT_ONCE)
         return self._called(found[:AT_ONCE])
 
     def waiting_condition(self, workload: Workload) -> Condition | None:
@@ -316,6 +316,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """Return how many succeeded, by role; none of a group that serves."""
         return {} if self._says.serving else places.over(self.members, workload, granted, self._made)
 
+    def unproven(self) -> dict[str, int]:
+        """Return how many count as succeeded, by role, and no worker of the live placement has said so."""
+        return self._where.unproven(self.members)
+
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
         """Return how many are over since an epoch began to be stopped, or succeeded, by role."""
         if self._stopping[0] != epoch:
@@ -348,10 +352,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def told(self, workload: Workload | None) -> ToldOfAll:
         """Return where the pods stand, whose place is whose, and what lacks."""
-        pods = {uid: pod for uid, (pod, _) in self._pods.items()}
+        seen = {uid: pod for uid, (pod, _) in self._pods.items()}
         counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
         lacks = self.lacks() if workload is None or workload.status.admission is None else None
-        return told.told(self.members, pods, counts, lacks.text if lacks is not None else "")
+        return told.told(self.members, seen, counts, lacks.text if lacks is not None else "")
 
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""
@@ -412,11 +416,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         found = self.members.get(uid)
         return found.named if found is not None and found.role and found.state in PRESENT else None
 
-    def _of_other_roles(self, counts: dict[str, int]) -> list[str]:
-        """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
-        some = self.members.present_roles.first(len(counts) + AT_ONCE)
-        others = [self.members.roles[name] for (name,) in some if name not in counts]
-        return [rank[-1] for role in others for rank in (*role.waiting.first(AT_ONCE), *role.active.first(AT_ONCE))]
 
 
 def _total(workload: Workload) -> int:

@@ -62,6 +62,13 @@ def beyond(members: GroupMembers, counts: Mapping[str, int], most: int) -> list[
     return found[:most]
 
 
+def of_other_roles(members: GroupMembers, counts: Mapping[str, int], most: int) -> list[str]:
+    """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
+    some = members.present_roles.first(len(counts) + most)
+    others = [members.roles[name] for (name,) in some if name not in counts]
+    return [rank[-1] for role in others for rank in (*role.waiting.first(most), *role.active.first(most))]
+
+
 def over(
     members: GroupMembers, workload: Workload, granted: Mapping[str, int], made: MadeThere = NONE
 ) -> dict[str, int]:

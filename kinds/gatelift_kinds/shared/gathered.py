@@ -287,6 +287,13 @@ class Gathered(Protocol):
         """
         ...
 
+    def unproven(self) -> dict[str, int]:
+        """Return how many show that they succeeded, by pod set, and no worker of the live placement has said so.
+
+        They were over before it, or a leader before has heard of it; or somebody else has written that.
+        """
+        ...
+
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
         """Return how many of the pods that a Workload asks for are over while that epoch is stopped, without zeros.
 

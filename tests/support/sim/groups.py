@@ -14,13 +14,22 @@ USER_UID = "gatelift.dev/user-uid"
 
 
 def make(
-    history: History, name: str, *, seconds: float = 0.0, takes: float = 0.0, exit_code: int = 0, **more: Any
+    history: History,
+    name: str,
+    *,
+    seconds: float = 0.0,
+    takes: float = 0.0,
+    exit_code: int = 0,
+    grace: int | None = None,
+    **more: Any,
 ) -> Doc:
     """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop."""
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
     meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": "travels"}}
     meta["annotations"] |= told(seconds, takes, exit_code)
+    if grace is not None:
+        document["spec"]["terminationGracePeriodSeconds"] = grace
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
     history.passes(1.5)
@@ -85,3 +94,8 @@ def cluster_of(history: History) -> str:
 def finalizers(history: History) -> list[str]:
     """Return which pods at home bear a finalizer."""
     return sorted(one["metadata"]["name"] for one in history.home.all(POD) if one["metadata"].get("finalizers"))
+
+
+def finalizers_of(history: History) -> dict[str, tuple[str, ...]]:
+    """Return the finalizers that each pod at home bears."""
+    return {one["metadata"]["name"]: tuple(one["metadata"].get("finalizers", ())) for one in history.home.all(POD)}

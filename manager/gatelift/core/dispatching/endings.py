@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import giving_back, placing, releasing, unexplained, verdicts
+from gatelift.core.dispatching import giving_back, membership, placing, releasing, unexplained, verdicts
 from gatelift.core.records import epochs, gone, metadata_patches, release_writes, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -36,6 +36,7 @@ from gatelift_kinds.shared import values as kinds
 from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.conditions import TRUE, find, is_true
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 
 BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures", texts.SUSPENDED, texts.NO_MATCHING_WORKLOAD})
@@ -155,6 +156,8 @@ def deleted(case: Case) -> None:
     if ended_with.is_to_be_shown(case):
         shown_end.ask_for(case)
         return
+    if membership.is_unshown(case):
+        return
     placing.forget(core, attempt, now, gone=True)
     placing.forget_kept(case)
     core.mark_work(case.work)
@@ -196,7 +199,9 @@ def finished(case: Case) -> None:
 def ended(case: Case) -> None:
     """Write down the end of an attempt."""
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
-    outcome = attempt.outcome or Outcome(how=Internal.CLOSE)
+    if membership.is_unshown(case):
+        return  # each that shows its end looks here again
+    outcome = _outcome(case)
     if outcome.how is Wire.FINISHED:
         _write_finished(case, outcome)
         return
@@ -213,6 +218,16 @@ def ended(case: Case) -> None:
         api_requests.patch_workload(
             core, known, metadata_patches.epoch_patch(known, above), Purpose.RAISE_EPOCH, status=False
         )
+
+
+def _outcome(case: Case) -> Outcome:
+    """Return how an attempt ended: several objects, by what they show by now."""
+    said = case.attempt.outcome or Outcome(how=Internal.CLOSE)
+    gathered = case.work.gathered
+    if gathered is None or said.how not in {Wire.STOPPED, Wire.EVICTED} or case.attempt.cluster in {"", LOCAL_CLUSTER}:
+        return said
+    outcome = gathered.outcome(case.known)
+    return finished_as(outcome) if outcome is not None else said
 
 
 def _write_finished(case: Case, outcome: Outcome) -> None:

@@ -62,6 +62,7 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
     attempt.told.begins(session)
     attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
+    case.core.mark_attempt(attempt)  # who was deleted before that leaves: nothing else may look here again
 
 
 def tell(case: Case, view: ClusterView) -> None:
@@ -142,13 +143,24 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.joins([(uid, report.name)])
     if owner is None:
         return None
+    if not (report.gone or over):
+        gathered.runs_elsewhere(uid)
     ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
+    if report.gone and owner.kind.outcome(owner.object) is not None:
+        gathered.stopped_elsewhere(uid)
+        return None  # what it shows of its end stands: this agent may not have seen it
     if report.gone and not over:
         gathered.stopped_elsewhere(uid)
-        return None if ends else replace(report, status=_REMOVED)
-    if report.gone and ends:
+        if ends:
+            return None
+        report = replace(report, status=_REMOVED)
+    elif report.gone and ends:
         gathered.stopped_elsewhere(uid)
-    return None if ends and not mirror.succeeded(report.status) else report
+    if ends and not (over and mirror.succeeded(report.status)):
+        return None
+    if mirror.over(report.status):
+        attempt.told.has_ended(uid, report.name)
+    return report
 
 
 def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
@@ -160,4 +172,35 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
     if not mirror.is_shown(owner, attempt):
         return False
     gathered.stopped_elsewhere(uid)
+    attempt.told.shows_end(uid)
     return True
+
+
+def is_unshown(case: Case) -> bool:
+    """Say whether an object has yet to show how it ended at its worker: else it would run once more.
+
+    Whatever time that takes: the record keeps the placement until then, so the next leader hears of the end again. Not
+    where the API server refuses it for good, nor of what its user deletes.
+    """
+    core, attempt, work = case.core, case.attempt, case.work
+    if work.gathered is None or not attempt.told.ends or attempt.live:
+        return False
+    if attempt.await_shown_end(case.now):
+        for name in attempt.told.ends.values():
+            ref = ObjectRef(work.id[0], ObjectKey(work.id[1], name))
+            core.resting.renewed(ref)
+            owner = core.knowledge.owners.get(ref)
+            if owner is not None:
+                core.mark_owner_alone(owner)
+    for uid, name in tuple(attempt.told.ends.items()):
+        owner = named(core, work, name, uid)
+        if owner is not None and _is_to_show(core, owner):
+            return True
+        attempt.told.shows_end(uid)
+    return False
+
+
+def _is_to_show(core: Core, owner: Owner) -> bool:
+    if owner.kind.outcome(owner.object) is not None or owner.object.metadata.deletion_timestamp is not None:
+        return False
+    return owner.managed and not core.resting.hopeless(owner.ref)

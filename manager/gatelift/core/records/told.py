@@ -1,7 +1,7 @@
-"""Which objects of a placement its cluster was told of, where they come and go.
+"""Which objects of a placement its cluster was told of, where they come and go, and of whom it has told the end.
 
 In memory alone: a session that is not resumed is told all again, by the Commit, and a new leader takes those that the
-Workload names for told.
+Workload names for told. Ends are said again in each session, until the placement is forgotten.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ class ToldMembers:
     """By UID. Only this class writes what it holds.
 
     `session`: in which all was said since. `number`: of the last Change. `members`: name of each that may be there.
-    `leaves`: of these, who was told to go in this session. `_gone`: of whom the cluster has said that nothing is there.
+    `leaves`: of these, who was told to go in this session. `ends`: name of each whose end was told and is not known to
+    be shown at home. `_plainly`: of these, who does not take the status that came with it. `_gone`: of whom the cluster
+    has said that nothing is there.
     """
 
     session: int = 0
     number: int = 0
     members: dict[str, str] = field(default_factory=dict)
     leaves: set[str] = field(default_factory=set)
+    ends: dict[str, str] = field(default_factory=dict)
+    _plainly: set[str] = field(default_factory=set)
     _gone: set[str] = field(default_factory=set)
 
     def begins(self, session: int) -> None:
@@ -42,6 +46,25 @@ class ToldMembers:
         self.number += 1
         self.leaves.update(leaves)
         return self.number
+
+    def has_ended(self, uid: str, name: str) -> None:
+        """Take that the cluster has told the end of one."""
+        self.ends[uid] = name
+
+    def shows_end(self, uid: str) -> None:
+        """Take that one shows its end, or is not to show it any more."""
+        self.ends.pop(uid, None)
+        self._plainly.discard(uid)
+
+    def says_plainly(self, uid: str) -> bool:
+        """Take that one does not take the status that came with its end; False if none of these is meant."""
+        if uid in self.ends:
+            self._plainly.add(uid)
+        return uid in self.ends
+
+    def is_said_plainly(self, uid: str) -> bool:
+        """Say whether the end of one is shown by the smallest status that says it."""
+        return uid in self._plainly
 
     def is_gone(self, uid: str) -> None:
         """Take that nothing of one is there."""

@@ -31,7 +31,7 @@ def is_to_come(case: Case) -> bool:
     if is_to_be_shown(case):
         return False
     if case.work.gathered is not None:
-        return _names_any(case, case.work.gathered)
+        return not attempt.told.ends and _names_any(case, case.work.gathered)  # each shows first how it ended
     owner = case.work.only_object
     if owner is None or not owner.kind.ends_with_workload or ends.is_deleted(owner.object.metadata):
         return False

@@ -81,6 +81,24 @@ def show(case: Case, owner: Owner) -> None:
         _write(core, owner, PatchStep(body=body, subresource="status"), purpose, attempt.uid)
 
 
+def show_of_several(case: Case, owner: Owner) -> None:
+    """Write to one of several objects how it ended at a worker, as that has said it."""
+    core, attempt, meta = case.core, case.attempt, owner.object.metadata
+    report = attempt.reports.get(meta.name)
+    if report is None or report.owner_uid != meta.uid or not mirror.over(report.status):
+        return
+    if core.resting.hopeless(owner.ref):
+        core.mark_workload(key_of(case.known.metadata))
+        return
+    if attempt.told.is_said_plainly(meta.uid):
+        end = ObjectEnd(succeeded=mirror.succeeded(report.status), message="")
+        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(case.now)), Purpose.SHOW_END
+    else:
+        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), Purpose.MIRROR_END
+    if body is not None:
+        _write(core, owner, PatchStep(body=body, subresource="status"), purpose, attempt.uid)
+
+
 def from_record(case: ObjectCase, workload: Workload) -> bool:
     """Show the end that a finished Workload tells of; True when a write was asked for, so the object is kept till then.
 
@@ -110,13 +128,14 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     if event.error not in FOR_GOOD or outstanding.purpose not in {Purpose.MIRROR_END, Purpose.SHOW_END}:
         return
     attempt = core.attempts.get(outstanding.uid)
+    owner = core.knowledge.owners.get(outstanding.ref)
     if outstanding.purpose is Purpose.MIRROR_END:
         if attempt is not None:
-            attempt.refuse_end()
+            if owner is None or not attempt.told.says_plainly(owner.object.metadata.uid):
+                attempt.refuse_end()
             core.resting.renewed(outstanding.ref)
         return
     core.resting.despair(outstanding.ref, event.message or event.error.value)
-    owner = core.knowledge.owners.get(outstanding.ref)
     if owner is not None:
         text = texts.end_not_shown(owner.kind.name, event.message or event.error.value)
         core.event(owner.ref, owner.object.metadata.uid, texts.END_NOT_SHOWN, text, warning=True)

@@ -22,7 +22,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
-from gatelift.core.told import mirror
+from gatelift.core.told import mirror, shown_end
 from gatelift.core.told.event_texts import GROUP_SHAPE_MISMATCH, NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import choosing, ending_objects, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
@@ -80,6 +80,8 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
         owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
     elif workload is not None and membership.is_elsewhere(seen.work, attempt):
         _show(seen, workload)
+    elif workload is not None and seen.owner.object.metadata.uid in attempt.told.ends:
+        _show_its_end(seen, workload)
 
 
 def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:
@@ -106,6 +108,15 @@ def _show(seen: ObjectCase, workload: Workload) -> None:
         if membership.shown(attempt, seen.work, owner):
             core.agenda.mark(seen.work.look)
             core.mark_workload(ref_of(workload).key)
+
+
+def _show_its_end(seen: ObjectCase, workload: Workload) -> None:
+    """Show how one object ended at its worker, now that nothing of them runs there."""
+    case = seen.of_workload()
+    if case is None or seen.owner.kind.outcome(seen.owner.object) is not None:
+        seen.core.mark_workload(ref_of(workload).key)
+    else:
+        shown_end.show_of_several(case, seen.owner)
 
 
 def _is_unknown_there(seen: ObjectCase) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable
 from types import TracebackType
 from typing import Any
 
+from gatelift_agent.core.beginning import found_ends
 from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import (
     SUPERSEDED,
@@ -48,6 +49,8 @@ def rebuild(world: World, now: float) -> None:
             world.epochs.use(key)
             if key not in world.placements:
                 _from_held(world, key, sorted(found, key=_most_likely), now)
+    with _Apart(world, ALL_PODS, now):
+        found_ends.take(world, now)
     with _Apart(world, ALL_PODS, now):
         _from_pods(world, now)
     for placement in world.placements.values():

@@ -92,7 +92,7 @@ def _nobody_asks(placement: Placement) -> bool:
 
 
 def _report(world: World, placement: Placement) -> None:
-    final = None if _nobody_asks(placement) else reports.say_final(world, placement)
+    final = reports.tell_end(world, placement) if not _nobody_asks(placement) else None
     if final is not None and placement.stop_asked is not None and not isinstance(final, Stopped):
         world.say(Stopped(key=placement.key, reason=placement.stop_asked))
     placement.move(Move.REPORTED)
@@ -225,7 +225,7 @@ def _give_way(world: World, placement: Placement, now: float) -> None:
             limit = min(limit, world.standing.away_since + most)
         world.wakes.ask(placement.key, limit)
         return
-    if not world.keeper.keep(placement):
+    if not _is_recorded(world, placement):
         return  # the record's write looks at the placement again
     for tracked in placement.objects.values():
         body = draining.without_report(tracked)
@@ -235,6 +235,15 @@ def _give_way(world: World, placement: Placement, now: float) -> None:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif world.has_room(placement):
             asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.UNFINALIZE, body=body), now)
+
+
+def _is_recorded(world: World, placement: Placement) -> bool:
+    """Have the final state recorded; each of several objects that succeeded by itself: it is not to run again."""
+    kind = world.kind(placement)
+    ends = [(each, kind.outcome(each.object)) for each in placement.objects.values() if each.object is not None]
+    done = [each for each, end in ends if end is not None and end.succeeded] if kind.gathers else []
+    kept = [world.keeper.keep_member(placement, each) for each in done]
+    return world.keeper.keep(placement) and all(kept)
 
 
 def _is_waited_for(tracked: Tracked, *, doomed: bool) -> bool:

@@ -54,12 +54,15 @@ def whose(world: World, tracked: Tracked) -> str:
 def give_way(world: World, placement: Placement, now: float) -> None:
     """Drop our finalizer of what somebody deletes at the worker and has stopped: a drained node does not wait for us.
 
-    Its last state was told in this session; while there is none it is held up for a while.
+    Its last state was told in this session; while there is none it is held up for a while. That it succeeded is kept
+    first, as that of what was removed by force is: a restart would take it for gone, and it would run again.
     """
     if world.local:
         return
     for tracked in placement.objects.values():
         obj = tracked.object
+        if obj is None and tracked.succeeded:
+            world.keeper.keep_member(placement, tracked)
         if obj is None or obj.metadata.deletion_timestamp is None or tracked.delete_asked or tracked.asked:
             continue
         body = draining.without_report(tracked)
@@ -70,5 +73,19 @@ def give_way(world: World, placement: Placement, now: float) -> None:
             due = max(due, world.standing.away_since + closing.KEPT_SECONDS_MAX)
         if now < due:
             world.wakes.ask(placement.key, due)
-        elif world.has_room(placement):
+        elif _is_kept(world, placement, tracked, now) and world.has_room(placement):
             asking.patch(world, placement, tracked, WantedPatch(purpose=WritePurpose.UNFINALIZE, body=body), now)
+
+
+def _is_kept(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether a restart would know how an object ended; a node is held up for that for a while, no longer."""
+    outcome = world.kind(placement).outcome(tracked.object)
+    if outcome is None or not outcome.succeeded or world.keeper.keep_member(placement, tracked):
+        return True
+    if tracked.waited_for_since is None:
+        tracked.waited_for_since = now
+    limit = tracked.waited_for_since + closing.KEPT_SECONDS_MAX
+    if now < limit and not world.keeper.full:
+        world.wakes.ask(placement.key, limit)
+        return False
+    return True

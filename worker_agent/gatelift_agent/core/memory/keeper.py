@@ -4,7 +4,8 @@ Two things. *State*: the manager's origin, the last session and term (a Hello be
 restored worker), and every namespace in which objects were ever made, written before the first create there: after a
 restart all of them are listed, whatever their labels say by then, so that absence from an inventory is a fact (R7). The
 leader's counter of the last grant goes along, and is written once a minute at least (`count`).
-*Records*: final states that the manager could not be told of within the time that a deletion may be held up.
+*Records*: final states that the manager could not be told of within the time that a deletion may be held up, and which
+objects of a placement that goes on have succeeded and are gone.
 
 Writes are batched: one under way for each ConfigMap, records at most once a second. `local` keeps nothing.
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core.memory import kept_state, records
+from gatelift_agent.core.memory import kept_state, member_ends, records
 from gatelift_agent.core.memory.kept_state import KeptState
-from gatelift_agent.core.placement.placements import Placement
+from gatelift_agent.core.memory.member_ends import MemberEnd
+from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.values.asked import Asked, WritePurpose, Writes
 from gatelift_kinds.registry import SERVED, Registry
 from gatelift_kube.deciding.writes import ApiWrite, Create, KubeObject, Patch, WriteError
@@ -81,6 +83,7 @@ class Keeper:
         self._keeps = keeps
         self._shards: dict[str, _Shard] = {STATE_NAME: _Shard()}
         self._places: dict[str, str] = {}
+        self._members: dict[PlacementKey, set[str]] = {}
         self.state = KeptState()
         self.full = False
         self._count_at = 0.0
@@ -152,10 +155,24 @@ class Keeper:
     def keep(self, placement: Placement) -> bool:
         """Keep a placement's final state; True once it is written."""
         name = records.data_key(placement.key)
+        return self._is_written(name) or self._keep(name, records.encode(placement))
+
+    def keep_member(self, placement: Placement, tracked: Tracked) -> bool:
+        """Keep that one of several objects has succeeded; True once it is written, or where nobody can name it."""
+        name = member_ends.data_key(placement.key, tracked.user_uid) if self._keeps else ""
+        if not name or self._is_written(name):
+            return True
+        self._members.setdefault(placement.key, set()).add(name)
+        return self._keep(name, member_ends.encode(placement, tracked))
+
+    def _is_written(self, name: str) -> bool:
         place = self._places.get(name)
-        if place is not None:
-            return name in self._shards[place].held
-        text = records.encode(placement)
+        return place is not None and name in self._shards[place].held
+
+    def _keep(self, name: str, text: str) -> bool:
+        """Have a record written; False, for it is not yet."""
+        if name in self._places:
+            return False
         for number in range(SHARDS_MAX):
             shard_name = f"{SHARD_PREFIX}{number}"
             shard = self._shards.setdefault(shard_name, _Shard())
@@ -169,7 +186,13 @@ class Keeper:
 
     def forgotten(self, key: PlacementKey) -> bool:
         """Say whether no record of the placement is left, and see to it that none is."""
-        name = records.data_key(key)
+        names = (records.data_key(key), *self._members.get(key, ()))
+        left = [name for name in names if not self._is_forgotten(name)]
+        if not left:
+            self._members.pop(key, None)
+        return not left
+
+    def _is_forgotten(self, name: str) -> bool:
         place = self._places.get(name)
         if place is None:
             return True
@@ -179,7 +202,20 @@ class Keeper:
         return False
 
     def recorded(self) -> list[tuple[str, str]]:
-        """Return all records, as read at the start, each with its name."""
+        """Return all records of whole placements, as read at the start, each with its name."""
+        return [(name, text) for name, text in self._all_held() if not name.startswith(member_ends.PREFIX)]
+
+    def members(self) -> list[MemberEnd]:
+        """Return which objects are known to have succeeded, as read at the start."""
+        found = []
+        for name, text in self._all_held():
+            end = member_ends.decode(text) if name.startswith(member_ends.PREFIX) else None
+            if end is not None:
+                self._members.setdefault(end.key, set()).add(name)
+                found.append(end)
+        return found
+
+    def _all_held(self) -> list[tuple[str, str]]:
         shards = (shard for name, shard in self._shards.items() if name != STATE_NAME)
         return [record for shard in shards for record in shard.held.items()]
 

@@ -18,11 +18,18 @@ STATUS_BYTES_MAX = 16 * 1024
 """A pod's status has a few kilobytes; a longer one is left out of the record, its outcome is not."""
 
 
+OBJECT_BYTES = 512
+"""About what an object takes besides its status."""
+OBJECTS_BYTES_MAX = 256 * 1024
+"""Of one record, by what its objects say: those beyond are left out, and what succeeded of several has its own."""
+
+
 class _RecordedObject(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     uid: str
     status: str = ""
     pod_set: str = ""
+    user: str = ""
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -64,7 +71,7 @@ def encode(placement: Placement) -> str:
             succeeded=ending.succeeded,
             refusal=ending.refusal.value,
             failed=placement.failed,
-            objects=tuple(_object(tracked) for tracked in placement.objects.values() if tracked.uid),
+            objects=_objects(placement),
         )
     ).decode()
 
@@ -99,6 +106,7 @@ def decode(kinds: Registry, text: str) -> Placement | None:
         placement.objects[one.name] = Tracked(
             ref=ObjectRef(kind.resource, ObjectKey(record.namespace, one.name)),
             uid=one.uid,
+            user_uid=one.user,
             pod_set=one.pod_set,
             raw=b'{"status":' + (one.status.encode() or b"{}") + b"}",
         )
@@ -116,7 +124,20 @@ def _tellable(failed: FailedContainer | None) -> FailedContainer | None:
     return failed
 
 
+def _objects(placement: Placement) -> tuple[_RecordedObject, ...]:
+    found: list[_RecordedObject] = []
+    left = OBJECTS_BYTES_MAX
+    for tracked in placement.objects.values():
+        one = _object(tracked)
+        left -= len(one.status) + OBJECT_BYTES
+        if tracked.uid and left > 0:
+            found.append(one)
+    return tuple(found)
+
+
 def _object(tracked: Tracked) -> _RecordedObject:
     status = raw_status(tracked.raw) if tracked.raw else b""
     text = status.decode() if len(status) <= STATUS_BYTES_MAX else ""
-    return _RecordedObject(name=tracked.name, uid=tracked.uid, status=text, pod_set=tracked.pod_set)
+    return _RecordedObject(
+        name=tracked.name, uid=tracked.uid, status=text, pod_set=tracked.pod_set, user=tracked.user_uid
+    )

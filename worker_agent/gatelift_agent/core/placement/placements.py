@@ -231,6 +231,7 @@ class Tracked:
     """Not found at a start, where others were let go: what stands for it in `doubts`, since its UID is not known."""
     succeeded: bool = False
     """It is gone and had succeeded: it keeps its slot."""
+    waited_for_since: float | None = None  # for our finalizer, while it is not recorded that it succeeded
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
     granted: dict[str, int] | None = None

@@ -8,12 +8,13 @@ kind says what leaves.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gatelift_agent.core.placement.placements import EndingKind, Placement, PlacementState
 from gatelift_agent.core.reporting import reports
-from gatelift_agent.core.seeing import orphans
+from gatelift_agent.core.seeing import doubts, orphans
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.shared import pods
 from gatelift_kube.objects.core import Pod
@@ -38,7 +39,7 @@ def look(world: World, placement: Placement, now: float) -> None:
         placement.leaving_since = now
     leaving = _leaving(world, placement, now)
     _give_room_back(world, placement, leaving, now)
-    counts, told = _counts(world, placement), placement.counts_reported
+    counts, told = _counts(world, placement, now), placement.counts_reported
     if told is not None and told.leaving is not None and told.pod_sets == counts:
         return
     before = told or CountsReport(key=placement.key, pod_sets=())
@@ -115,14 +116,21 @@ def _give_room_back(world: World, placement: Placement, leaving: Leaving, now: f
     world.capacity_changed = True
 
 
-def _counts(world: World, placement: Placement) -> tuple[PodSetCounts, ...]:
-    """Return where the pods are, by pod set, as they leave."""
+def _counts(world: World, placement: Placement, now: float) -> tuple[PodSetCounts, ...]:
+    """Return where the pods are, by pod set, as they leave: of several also those that are gone and may run (P10)."""
     found = list(reports.counted(world, placement)[0].values())
     by_set: dict[str, list[Pod]] = {}
+    doubted: Counter[str] = Counter()
+    gathers = world.kind(placement).gathers
     for tracked in placement.objects.values():
+        name = tracked.pod_set or _only(placement)
         if isinstance(tracked.object, Pod):
-            by_set.setdefault(tracked.pod_set or _only(placement), []).append(tracked.object)
-    found += [pods.count_pods(name, each) for name, each in by_set.items() if name]
+            by_set.setdefault(name, []).append(tracked.object)
+        elif gathers and doubts.may_run(world, placement, tracked.doubt or tracked.uid, now):
+            by_set.setdefault(name, [])
+            doubted[name] += 1
+    each_set = ((name, pods.count_pods(name, each)) for name, each in by_set.items() if name)
+    found += [replace(each, remaining=each.remaining + doubted[name]) for name, each in each_set]
     return tuple(sorted(found, key=lambda each: each.name))
 
 

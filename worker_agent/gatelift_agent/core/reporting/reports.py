@@ -138,20 +138,31 @@ def everything(world: World, placement: Placement) -> None:
         world.say(Applied(key=placement.key))
         world.say(GatesLifted(key=placement.key))
     elif placement.state is PlacementState.REPORTED:
-        say_final(world, placement)
+        tell_end(world, placement)
     elif placement.state is PlacementState.KEPT and placement.over_before:
         # The process before this one may have died with the word that the user's object is gone: it is said again.
         world.say(Stopped(key=placement.key, reason=SUPERSEDED))
     world.look(placement.key)
 
 
-def say_final(world: World, placement: Placement) -> Message | None:
-    """Say the last word on a placement that has ended, and return it; before it, what a driver has made here."""
+def tell_end(world: World, placement: Placement) -> Message | None:
+    """Say the last word on a placement that has ended, and return it; None before that.
+
+    Before it what a driver has made here. Of several objects each that is over is told of before it, where it does not
+    tell of them itself: who succeeded does not run again.
+    """
     final = final_message(placement)
-    if final is not None:
-        here = made_here.last(world, placement)
-        for message in (here, final) if here is not None else (final,):
-            world.say(message)
+    if final is None:
+        return None
+    here = made_here.last(world, placement)
+    if here is not None:
+        world.say(here)
+    if world.kind(placement).gathers and not (world.local or isinstance(final, Finished | Stopped)):
+        for tracked in placement.objects.values():
+            obj = tracked.object
+            if tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None):
+                world.say(object_report(placement, tracked))
+    world.say(final)
     return final
 
 

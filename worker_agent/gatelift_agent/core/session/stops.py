@@ -126,6 +126,6 @@ def _is_provisional(world: World, ending: PlacementEnding) -> bool:
 
 def say_final(world: World, placement: Placement, stopped: Stop | None = None) -> None:
     """Say the last word again; to a stop, that it is stopped, whatever ended it."""
-    final = reports.say_final(world, placement)
+    final = reports.tell_end(world, placement)
     if stopped is not None and not isinstance(final, Stopped):
         world.say(Stopped(key=placement.key, reason=stopped.reason, message=cut(stopped.message)))
