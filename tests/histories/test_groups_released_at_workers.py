@@ -116,6 +116,7 @@ def test_qr_1_8_of_a_group_that_is_evicted_there_all_is_free_once_each_deletion_
 
 
 def test_qr_4_8_one_member_that_runs_there_keeps_the_quota_of_all() -> None:
+    """QR-8."""
     history = a_world(TERMINAL)
     placed(history, takes=(5.0, 5.0, 40.0))
     deactivate(history)
