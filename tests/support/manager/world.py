@@ -62,6 +62,10 @@ STEPS_MAX = 20_000
 """A machine that is not quiet after so many steps is in a loop."""
 
 
+GREETED = ("version", "adopts")
+"""What of a view an agent says in each session."""
+
+
 @dataclass
 class World:
     """Management API, machine, links and agents, and the time."""
@@ -71,6 +75,7 @@ class World:
     now: float = 1000.0
     term: int = 0
     sessions: dict[str, int] = field(default_factory=dict)
+    greetings: dict[str, dict[str, Any]] = field(default_factory=dict)  # what an agent says of itself each time
     emitted: list[EmitEvent] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     stepped_down: list[str] = field(default_factory=list)
@@ -138,7 +143,7 @@ class World:
         """Throw the manager away, start another, let all agents greet it."""
         self.boot()
         for name in self.agents:
-            self.connect(name)
+            self.connect(name, **self.greetings.get(name, {}))
 
     def connect(self, name: str, *, resumed: bool = False, **changes: Any) -> ScriptedAgent:
         """Let an agent open a session: inventory, open link, its final states again."""
@@ -146,6 +151,7 @@ class World:
         self.agents[name] = agent
         self.sessions[name] = self.sessions.get(name, 0) + 1
         agent.session = session = self.sessions[name]
+        self.greetings.setdefault(name, {}).update((each, changes[each]) for each in GREETED if each in changes)
         known = self.links.views.get(name)
         kinds = frozenset(kind.name for kind in self.machine.core.kinds if kind.travels)
         view = replace(

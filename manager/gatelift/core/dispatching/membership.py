@@ -69,7 +69,7 @@ def tell(case: Case, view: ClusterView) -> None:
     """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
     gathered = work.gathered
-    if gathered is not None and not view.adopts and is_elsewhere(work, attempt):
+    if gathered is not None and view.open and not view.adopts and is_elsewhere(work, attempt):
         made_there(core, attempt, work, ())  # who takes none in has none, and will never say so
     if gathered is None or attempt.state not in _CHANGING or view.version < VERSION_OF_CHANGE:
         return
