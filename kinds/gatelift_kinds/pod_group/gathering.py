@@ -30,7 +30,7 @@ from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of, template_of
-from gatelift_kinds.shared import markers
+from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.patches import Operation, decode, encode, guards
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Part, Priority, PriorityNames
@@ -293,9 +293,9 @@ class GatheredPods:
         return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
     def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
-        """Take that pods which the Workload names may run at a worker."""
+        """Take that pods which the Workload names may run at a worker: not those that were over before (HD-385)."""
         named = [each.uid for each in workload.metadata.owner_references]  # in their order
-        self._count_anew(self._where.placed(placement, [uid for uid in named if uid in self._pods]))
+        self._count_anew(self._where.placed(placement, [uid for uid in named if not self._is_over(uid)]))
 
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""
@@ -393,10 +393,10 @@ class GatheredPods:
 
     def told(self, workload: Workload | None) -> ToldOfAll:
         """Return where the pods stand, whose place is whose, and what lacks."""
-        pods = {uid: pod for uid, (pod, _) in self._pods.items()}
+        there = {uid: pod for uid, (pod, _) in self._pods.items()}
         counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
         lacks = self.lacks() if workload is None or workload.status.admission is None else None
-        return told.told(self.members, pods, counts, lacks.text if lacks is not None else "")
+        return told.told(self.members, there, counts, lacks.text if lacks is not None else "")
 
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""
@@ -417,6 +417,9 @@ class GatheredPods:
         """What the oldest pod says of the group."""
         meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
         return marks.read(meta.labels, meta.annotations)
+
+    def _is_over(self, uid: str) -> bool:
+        return uid not in self._pods or pods.over(self._pods[uid][0])
 
     def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
         return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)

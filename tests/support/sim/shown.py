@@ -277,6 +277,6 @@ def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
         left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))
         for name, amount in one.get("resourceUsage", {}).items():
             cell = one["flavors"][name], name
-            total = due.get(cell, 0) + milli(amount) // count * left
+            total = due.get(cell, 0) + milli(amount) // max(1, count) * left
             due |= {cell: total} if total else {}
     return due

@@ -131,6 +131,8 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.joins([(uid, report.name)])
     if owner is None:
         return None
+    if not (report.gone or over):
+        gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
     ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
     if report.gone and not over:
         gathered.stopped_elsewhere(uid)
