@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
 from gatelift.core.conclusions import held, reports
-from gatelift.core.records.attempt_states import LIVE
+from gatelift.core.records.attempt_states import LIVE, AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
@@ -139,6 +140,8 @@ class Shown:
         known = core.knowledge.workload_of(meta["uid"])
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
+        if known is not None and core.knowledge.work_of(known).gathered is not None and not _is_placed(attempt):
+            return [*found, *_held_otherwise(core, document)]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
@@ -232,6 +235,10 @@ def _told(document: Doc, type_: str) -> tuple[str, str] | None:
     conditions = document.get("status", {}).get("conditions", [])
     found = [one for one in conditions if one["type"] == type_ and one["status"] == "True"]
     return (found[0]["reason"], found[0]["message"]) if found else None
+
+
+def _is_placed(attempt: Attempt | None) -> bool:
+    return attempt is None or attempt.state in {AttemptState.PLACED, AttemptState.RUNNING}
 
 
 def _has_yet_to_say(core: Core, uid: str) -> bool:

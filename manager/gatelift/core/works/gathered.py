@@ -63,6 +63,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif owner.object.metadata.deletion_timestamp is not None:
         if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
+        else:
+            _show_success(seen)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
@@ -91,6 +93,16 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
     if attempt is not None:
         membership.settle(work, attempt, workload)
     return True
+
+
+def _show_success(seen: ObjectCase) -> None:
+    """Show of a deleted object that it had succeeded at its worker: its slot is taken for good (HD-392)."""
+    attempt, workload = seen.attempt, seen.workload
+    if attempt is None or workload is None or not membership.is_elsewhere(seen.work, attempt):
+        return
+    report = attempt.reports.get(seen.owner.object.metadata.name)
+    if report is not None and mirror.succeeded(report.status):
+        _show(seen, workload)
 
 
 def _show(seen: ObjectCase, workload: Workload) -> None:

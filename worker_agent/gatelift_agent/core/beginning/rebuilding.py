@@ -317,7 +317,8 @@ def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
 def set_state(world: World, placement: Placement) -> None:
     """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
     kind = world.kind(placement)
-    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    named = [each for each in placement.objects.values() if not (kind.gathers and each.delete_asked)]  # HD-391
+    found = [tracked.object for tracked in named if tracked.object is not None]
     if len(found) < placement.objects_wanted:
         placement.state = PlacementState.APPLYING
     else:
