@@ -78,8 +78,7 @@ class GatheredPods:
     )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
-        self._copied = copied
-        self._namespace, self._group, self._is_ours = namespace, group, is_ours
+        self._namespace, self._group, self._is_ours, self._copied = namespace, group, is_ours, copied
         self.members = GroupMembers()
         self._pods: dict[str, tuple[Pod, bytes]] = {}
         self._unserved: dict[str, str] = {}

@@ -251,7 +251,9 @@ class SimAgent:
         ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
         queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
         if self.local:
-            return not (ended or queued) and (ownership.may_hide(self.registry, found) or ownership.hides_at_home(found))
+            return not (ended or queued) and (
+                ownership.may_hide(self.registry, found) or ownership.hides_at_home(found)
+            )
         return ownership.may_hide(self.registry, found)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:

@@ -11,7 +11,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gatelift_kinds.shared import markers
 from gatelift_kube.values.resources import POD, WORKLOAD
@@ -122,7 +122,9 @@ class Crews:
             return
         rng.shuffle(lots)
         for amount in lots:
-            self._world.time.after(rng.choice((0.0, 0.0, 1.0)) * rng.random(), lambda amount=amount: self._one(crew, amount))
+            self._world.time.after(
+                rng.choice((0.0, 0.0, 1.0)) * rng.random(), lambda amount=amount: self._one(crew, amount)
+            )
 
     def _make_later(self, crew: Crew, lots: list[int]) -> None:
         """Make a driver first, and its workers some time later."""
@@ -145,7 +147,7 @@ class Crews:
             self._one(crew, self._rng.choice([*crew.roles]))
 
     def delete_member(self) -> None:
-        """Let a user delete a pod or some of a group, with a grace of its own or none; perhaps he makes another at once."""
+        """Let a user delete a pod or some of a group, with its grace or none; perhaps he makes another at once."""
         crew, rng = self._some(list(self.by_name.values())), self._rng
         there = self.pods(crew) if crew else []
         for each in rng.sample(there, min(len(there), rng.choice((1, 1, 2, 8)))):
@@ -214,7 +216,7 @@ class Crews:
         crew = self.by_name.get(name)
         return crew is None or (not self.pods(crew) and self._world.home.look(WORKLOAD, name) is None)
 
-    def _some(self, found: list) -> object:  # type: ignore[type-arg]
+    def _some(self, found: list[Any]) -> Any:
         return self._rng.choice(found) if found else None
 
     def _one(self, crew: Crew, amount: int) -> None:
@@ -271,4 +273,3 @@ def _sets(crew: Crew) -> list[Doc]:
     container = {"name": "main", "resources": {"requests": {"cpu": f"{AMOUNTS[0]}m"}}}
     workers = {"name": WORKER, "count": crew.roles[AMOUNTS[0]], "template": {"spec": {"containers": [container]}}}
     return [{"name": DRIVER, "count": 1}, workers]
-

@@ -141,7 +141,10 @@ class Shown:
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
         if known is not None and core.knowledge.work_of(known).gathered is not None and not _is_placed(attempt):
-            return [*found, *_held_otherwise(core, document)]  # what its pods give back is written once, or with its end
+            return [
+                *found,
+                *_held_otherwise(core, document),
+            ]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim.account import asked_by
 from support.sim.attribution import GROUP, OF_GROUP, Doc
 from support.sim.truth import Cluster

@@ -62,6 +62,8 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
     attempt.told.begins(session)
     attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
+    if not local:
+        case.core.mark_attempt(attempt)  # who is to leave is said next, and nothing else may look again (HD-393)
 
 
 def tell(case: Case, view: ClusterView) -> None:

@@ -164,10 +164,19 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
+    if attempt is not None:
+        _look_once_more(core, work, attempt)
     if workload is None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
+
+
+def _look_once_more(core: Core, work: Work, attempt: Attempt) -> None:
+    """Look at each object once in each later epoch: what ran shows that it waits (HD-394)."""
+    if attempt.state is AttemptState.PENDING and attempt.epoch > 1 and work.lets_go(f"{attempt.uid} {attempt.epoch}"):
+        for owner in work.objects:
+            core.mark_owner_alone(owner)
 
 
 def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | None, now: float) -> str:
