@@ -102,6 +102,8 @@ def test_hd_389_what_runs_is_charged_when_no_pod_of_its_group_is_left_at_home(hi
     for name in ABC:
         history.edit("home", POD, name, {"metadata": {"finalizers": None}})
         history.delete("home", POD, name)
+    history.passes(1.0)
+    history.edit("home", WORKLOAD, GROUP, {"metadata": {"annotations": {"example.com/touched": "1"}}})
     history.delete("home", WORKLOAD, GROUP)
     history.passes(5.0)
     assert groups.names(history) == []

@@ -21,8 +21,9 @@ from gatelift_agent.core.state.world import World
 from gatelift_kinds.pod_group import slots
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.kind import PodGroupKind
+from support.sim.faults import Faults
 from support.sim.truth import TruthError
-from support.sim.world import GROUPS_FROM, PLANS, SimWorld
+from support.sim.world import GROUPS_FROM, PLANS, Plan, SimWorld
 
 SEEDS = 16
 TRIES = 24
@@ -43,6 +44,11 @@ def test_pg_32_re_1_qr_11_groups_run_once_within_their_grant_and_all_of_them_end
     worlds = [lived(seed) for seed in range(first, first + 4)]
     assert sum(world.members.checks for world in worlds) > 100
     assert sum(world.counts["groups_plain"] for world in worlds)
+
+
+def test_hd_389_what_stops_at_a_worker_is_charged_when_its_group_is_gone_at_home() -> None:
+    """The drawn history that has shown it."""
+    SimWorld(GROUPS_FROM + 39, Plan(faults=Faults(), break_every=0.0)).run()
 
 
 def succeeded_runs_again(patch: pytest.MonkeyPatch) -> None:
