@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.api.inflight import Outstanding, Word
+from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.rules.readiness import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
@@ -96,7 +96,7 @@ def test_who_recovered_and_waits_in_line_to_be_shown_is_not_late() -> None:
     agent.show(agent.commits[0], {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
     world.advance(3.0)
     assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "WaitForRecovery"
-    others = {1_000_001: None, 1_000_002: Word("a", again=True)}
+    others = {1_000_001: None, 1_000_002: ClusterWord("a", again=True)}
     for number, word in others.items():
         ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
         world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
@@ -114,7 +114,7 @@ def test_a_line_that_stands_still_is_waited_for_a_minute() -> None:
     world.api.apply(a_pod().document())
     world.settle()
     agent = world.agents["a"]
-    others = {1_000_001: None, 1_000_002: Word("a", again=True)}
+    others = {1_000_001: None, 1_000_002: ClusterWord("a", again=True)}
     for number, word in others.items():
         ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
         world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))

@@ -6,14 +6,23 @@ from collections.abc import Mapping, Sequence
 
 from gatelift_kinds.any_pod.kind import AnyPodKind
 from gatelift_kinds.pod_group import marks, roles, taking_in
+from gatelift_kinds.pod_group.declaration import declared
 from gatelift_kinds.pod_group.document import work_id
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
 from gatelift_kinds.pod_group.shapes import quota_digest
-from gatelift_kinds.shared import markers
+from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.patches import decode
-from gatelift_kinds.shared.values import ALL_GRANTED, KindError, MergeConflictError, Part, Placing, Priority
+from gatelift_kinds.shared.values import (
+    ALL_GRANTED,
+    KindError,
+    MergeConflictError,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+)
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 
@@ -75,9 +84,16 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
             raise MergeConflictError(f"pod {obj.metadata.name}: {text}")
         return super().local_lift_patch(obj, raw, placing)
 
+    def unplaced_steps(self, obj: Pod, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
+        """Return nothing for a pod that is over: so it is in each later epoch (HD-387)."""
+        return () if pods.over(obj) else super().unplaced_steps(obj, raw, wall)
+
     def pod_set_of(self, obj: Pod, raw: bytes) -> str:
-        """Return its role."""
+        """Return its role: the declared set that it names, where it names one, or is the driver's own (HD-386)."""
         said = marks.read(obj.metadata.labels, obj.metadata.annotations)
+        if said.declared:
+            found = declared(said.sets).declaration if said.sets else None
+            return found.own(said.role) if found is not None else said.role
         return roles.fit(said, decode(raw)["spec"]).role
 
 

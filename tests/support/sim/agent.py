@@ -43,12 +43,14 @@ class SimAgent:
         lease: str = SimLease.name,
         keep: KeepFinished | None = None,
         told: Mapping[str, Any] | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """`beside`: for the agent of `local`, the clock of the manager whose process it shares. `lease`: its Lease.
 
         `keep`: what it keeps of what has ended. `told`: of its settings what else is not the default.
         """
         local = beside is not None
+        self.registry = registry or self.registry
         self.cluster = cluster
         self.name = name
         self.local = local
@@ -209,7 +211,7 @@ class SimAgent:
         for left in sorted(self._namespace_watches.keys() - set(namespaces)):
             for watch in self._namespace_watches.pop(left):
                 watch.end()
-        watched = at_home(SERVED) if self.local else namespaced(SERVED)
+        watched = at_home(self.registry) if self.local else namespaced(self.registry)
         for namespace in sorted(set(namespaces) - self._namespace_watches.keys()):
             waiting = set(range(len(watched) + 1))
             self._namespace_watches[namespace] = [
@@ -259,8 +261,10 @@ class SimAgent:
         ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
         queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
         if self.local:
-            return not (ended or queued) and (ownership.may_hide(SERVED, found) or ownership.hides_at_home(found))
-        return ownership.may_hide(SERVED, found)
+            return not (ended or queued) and (
+                ownership.may_hide(self.registry, found) or ownership.hides_at_home(found)
+            )
+        return ownership.may_hide(self.registry, found)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

@@ -2,15 +2,17 @@
 
 Judged from the store of the management cluster alone. A pod of a queue that no controller made is deleted by a process
 of ours only when its Workload says why: evicted, deactivated, finished or being deleted, or when it has none any more.
-Who takes the queue's name or Kueue's mark off a pod has taken it out of its queue, which is asking for that.
+Who takes the queue's name or Kueue's mark off a pod has taken it out of its queue, which is asking for that. Of a group
+a pod may go that was too many at some moment since it was made: beyond the group's size, or beyond its pod set.
 """
 
 from __future__ import annotations
 
 from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.embedded.watches import StoreChange
-from support.sim.attribution import MANAGED, QUEUE, Doc
+from support.sim.attribution import GROUP, MANAGED, QUEUE, Doc
 from support.sim.objects import TruthError, holds
+from support.sim.surplus import Groups
 from support.sim.truth import Cluster
 
 REASONS = ("Evicted", "Finished")
@@ -25,13 +27,17 @@ class Asked:
         self._owners: dict[str, set[str]] = {}  # UID of a Workload -> whoever was its owner, whatever it says now
         self._edited: set[str] = set()  # owners of Workloads that a person has written to
         self._gone: set[str] = set()  # pods that are being deleted, whoever began
+        self._groups = Groups(home)
         home.store.listen(self._changed)
 
     def _changed(self, storage: tuple[str, str], change: StoreChange) -> None:
         if storage == (WORKLOAD.group, WORKLOAD.plural):
             self._workload(change.after.view(), removed=change.removed)
-        elif storage == (POD.group, POD.plural) and change.after.deleting:
-            self._deleted(change.after.view())
+            self._groups.workload(change.after.view(), removed=change.removed)
+        elif storage == (POD.group, POD.plural):
+            self._groups.pod(change.after.view(), removed=change.removed)
+            if change.after.deleting:
+                self._deleted(change.after.view())
 
     def _workload(self, document: Doc, *, removed: bool) -> None:
         owners = self._owners.setdefault(document["metadata"]["uid"], set())
@@ -51,9 +57,17 @@ class Asked:
         self._gone.add(meta["uid"])
         if self._home.by_hand or self._home.restoring or not {QUEUE, MANAGED} <= meta.get("labels", {}).keys():
             return
+        if self._groups.was_surplus(meta["uid"]):
+            return
         workload = self._workloads.get(meta["uid"])
+        if workload is None and GROUP in meta.get("labels", {}) and not self._was_named(meta["uid"]):
+            raise TruthError(f"pod {meta['name']} of a group is deleted, and was never too many")
         if workload is None or meta["uid"] in self._edited or meta.get("ownerReferences"):
             return
         asked = "deletionTimestamp" in workload["metadata"] or not workload["spec"].get("active", True)
         if not asked and not any(holds(workload, reason) for reason in REASONS):
             raise TruthError(f"pod {meta['name']} of a user is deleted, and nobody has asked for that")
+
+    def _was_named(self, uid: str) -> bool:
+        """Say whether a Workload has ever named a pod, also one that is gone: it may be ended with that."""
+        return any(uid in owners for owners in self._owners.values())

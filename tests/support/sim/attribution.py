@@ -18,6 +18,7 @@ MANAGED = "kueue.x-k8s.io/managed"
 GROUP = "kueue.x-k8s.io/pod-group-name"
 OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 GROUPED = "PodGroup"
+USER_UID = "gatelift.dev/user-uid"
 LOCAL = "local"
 DIGITS_MAX = 18
 
@@ -65,6 +66,7 @@ class Attribution:
         self._objects: dict[tuple[str, str], Belongs] = {}
         self._owner_of: dict[str, tuple[Work, str]] = {}  # by UID of the Workload: the user's object and its UID
         self._workload_of: dict[str, str] = {}  # by UID of the user's object: its newest Workload
+        self._owners_of: dict[str, set[str]] = {}  # by UID of the Workload: whoever it has named
         self._epochs: dict[str, int] = {}
 
     def workload(self, document: Doc) -> None:
@@ -77,11 +79,19 @@ class Attribution:
                 if meta.get("annotations", {}).get(OF_GROUP) == "true" and owner["kind"] == "Pod":
                     work = Work(GROUPED, meta.get("namespace", ""), meta["name"])
                 self._owner_of[meta["uid"]] = work, owner["uid"]
+            self._owners_of.setdefault(meta["uid"], set()).add(owner["uid"])
             self._workload_of[owner["uid"]] = meta["uid"]  # a backup may bring back the one before
 
     def owner_of(self, workload: str) -> tuple[Work, str] | None:
         """Return the user's object of a Workload and its UID, also long after the Workload is gone."""
         return self._owner_of.get(workload)
+
+    def owners_of(self, workload: str) -> set[str]:
+        """Return the UIDs of the objects that are a Workload's: of a group's all that it has ever named."""
+        owner = self.owner_of(workload)
+        if owner is None:
+            return set()
+        return self._owners_of[workload] if owner[0].kind == GROUPED else {owner[1]}
 
     def workload_of(self, user: str) -> str:
         """Return the newest Workload of a user's object, "" while there was none."""
@@ -127,6 +137,12 @@ class Attribution:
             return above
         labels = meta.get("labels", {})
         owner = self._owner_of.get(labels.get(WORKLOAD_UID, ""))
+        if owner is not None and owner[0].kind == GROUPED and kind == "Pod":
+            user = meta.get("annotations", {}).get(USER_UID, "")
+            mine = self._objects.get((LOCAL, user))
+            if mine is None or mine.work != owner[0]:
+                return None  # of no pod that its group has ever had
+            return Belongs(mine.work, user, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))
         if owner is None or owner[0] != (kind, meta.get("namespace", ""), meta["name"]):
             return None  # a tenant's own, whatever labels it carries
         return Belongs(*owner, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))

@@ -23,7 +23,9 @@ class Booked:
         for core in cores:
             for attempt in core.attempts.values():
                 of = attempt.uid, attempt.epoch
-                heard = attempt.state in LIVE and attempt.counts is not None
+                known = core.knowledge.workloads.get(attempt.workload)
+                gathers = known is not None and core.knowledge.work_of(known).gathered is not None
+                heard = gathers or (attempt.state in LIVE and attempt.counts is not None)
                 if heard and (attempt.given_back or of in self._charged):
                     self._charged[of] = sum(core.ledger.usage(attempt.uid).values())
         return self._charged

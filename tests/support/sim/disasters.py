@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
+from gatelift_kube.values.resources import CONFIG_MAP, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, WORKER_CLUSTER
 from gatelift_sandbox.embedded.store import Copy
 from support.sim.cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim.doubts import has_yet_to_end
@@ -156,6 +156,8 @@ def put_back(world: SimWorld, cluster: SimCluster, copy: Copy, what: str) -> Non
     granted = world.truth.granted() if cluster is world.home else None
     cluster.restore(copy)
     world.truth.restored(granted)
+    if cluster is world.home:
+        world.members.restored(world.home.views(POD))
     world.account.restored(world.time.now)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.account import taken_off
 from support.sim.objects import holds, is_over, names, wanted
+from support.sim.standing import group_of, is_finished, is_kept, may_stand, waiting
 
 if TYPE_CHECKING:
     from support.sim.cluster import Doc
@@ -34,11 +35,14 @@ def unsettled(world: SimWorld) -> list[str]:
                 problems.append(f"{name} is finished and runs: {live[uid]}")
         elif not live.get(uid):
             reserved, queue = holds(document, "QuotaReserved"), document["spec"].get("queueName", "")
+            if may_stand(world, name):
+                continue
             if not reserved and wanted(document) > world.queues.get(queue, 0) - used[queue]:
                 continue  # it waits for others, which run
             problems.append(f"{name} waits (reserved {reserved}, {document.get('status', {}).get('clusterName')})")
-    owners = [world.truth.whose.owner_of(uid) for uid in world.truth.workloads]
-    owned = {owner[1] for owner in owners if owner is not None}
+        else:
+            problems += waiting(world, name)
+    owned = {own for uid in world.truth.workloads for own in world.truth.whose.owners_of(uid)}
     problems += [
         f"{resource.kind} {each['metadata']['name']} has no workload"
         for resource in (POD, JOB)
@@ -46,6 +50,7 @@ def unsettled(world: SimWorld) -> list[str]:
         if "kueue.x-k8s.io/queue-name" in each["metadata"].get("labels", {})
         and each["metadata"]["uid"] not in owned
         and not is_over(each)
+        and not (may_stand(world, group_of(each)) or is_finished(world, group_of(each)))
     ]
     in_no_queue = world.truth.hands.in_no_queue()
     problems += [
@@ -72,6 +77,8 @@ def strays(world: SimWorld, live: dict[str, Any], *, may_be_kept: bool = False) 
                     continue  # a tenant's own
                 if is_over(each) and taken_off(each, belongs):
                     continue  # who takes a pod off its Job keeps it, once it has ended
+                if is_kept(world, each, belongs):
+                    continue
                 if may_be_kept and _is_kept(world, each, belongs.workload):
                     continue
                 if not any(cluster == worker.name for _, cluster in live.get(belongs.workload, ())):

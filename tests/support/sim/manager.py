@@ -36,8 +36,18 @@ class SimManager:
     kinds: Registry = SERVED
     """What it serves, of the resources that are watched anyway; a test may have it serve more."""
 
-    def __init__(self, cluster: SimCluster, name: str, network: Any, lease: SimLease, origin: str) -> None:
+    def __init__(
+        self,
+        cluster: SimCluster,
+        name: str,
+        network: Any,
+        lease: SimLease,
+        origin: str,
+        *,
+        kinds: Registry | None = None,
+    ) -> None:
         timeline = cluster.timeline
+        self.kinds = kinds or self.kinds
         self.cluster = cluster
         self.name = name
         self.told: Counter[str] = Counter()
@@ -50,9 +60,9 @@ class SimManager:
         clock = timeline.clock(cluster.faults.clock_drift)
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
         self.port = ApiPort(cluster, self.process.post, name, clock)
-        self.local = SimAgent(cluster, f"{name}-local", network, beside=clock)
+        self.local = SimAgent(cluster, f"{name}-local", network, beside=clock, registry=kinds)
         self.process.post(events.ClockRead(unix_seconds=timeline.wall))
-        self._unsynced = {resource for resource, _ in watches(SERVED)}
+        self._unsynced = {resource for resource, _ in watches(self.kinds)}
         self._watches = [
             SimReflector(
                 self.port,
@@ -61,7 +71,7 @@ class SimManager:
                 emit=self._from_watch,
                 went_back=lambda text: self.process.post(events.WentBack(text=text)),
             )
-            for resource, selection in watches(SERVED)
+            for resource, selection in watches(self.kinds)
         ]
         self._watches += [
             SimReflector(
@@ -70,7 +80,7 @@ class SimManager:
                 ListSelection(labels=parse_labels(selection.labels or "")),
                 emit=self._from_unmarked,
             )
-            for resource, selection in unmarked(SERVED)
+            for resource, selection in unmarked(self.kinds)
         ]
         self.elector = SimElector(
             timeline,
@@ -112,7 +122,7 @@ class SimManager:
     # --- life ---------------------------------------------------------------------------------------------------
 
     def _from_unmarked(self, event: Any) -> None:
-        if is_told_of_unmarked(SERVED, event):
+        if is_told_of_unmarked(self.kinds, event):
             self.process.post(event)
 
     def _from_watch(self, event: Any) -> None:
@@ -248,9 +258,9 @@ class SimManager:
         if self.port.down:
             return events.ReadFailed(read_id=command.read_id, message="not reachable")
         found = []
-        for resource, _ in lost(SERVED):
+        for resource, _ in lost(self.kinds):
             stored = self.cluster.store.all((resource.group, resource.plural))
-            told = (out_of_sight(SERVED, resource, self.cluster.typed(resource, each)) for each in stored)
+            told = (out_of_sight(self.kinds, resource, self.cluster.typed(resource, each)) for each in stored)
             found += sorted(one for one in told if one is not None)
         return events.OutOfSightListed(read_id=command.read_id, objects=tuple(found))
 

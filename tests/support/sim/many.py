@@ -2,7 +2,7 @@
 
 Prints as it goes how many have been lived through and how often each thing was done to them, a line for each seed that
 breaks a promise, and at the end the table. Ends with 1 when there was one. Counted is what came true: an attack that
-found nothing to be done to is none.
+found nothing to be done to is none. Seeds from `world.GROUPS_FROM` on have pod groups.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def live(seed: int) -> Lived:
     except Exception as problem:  # noqa: BLE001 (each seed is judged, all are told)
         lived.failed[seed] = f"{type(problem).__name__} at {world.time.now:.1f} s with {world.attacks}: {problem}"
     lived.runs, lived.steps = len(world.truth.runs), world.time.steps
-    lived.checks = world.truth.checks + world.account.checks
+    lived.checks = world.truth.checks + world.account.checks + world.members.checks
     lived.counts, lived.within = Counter(world.counts), Counter(world.counts.keys())
     return lived
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from gatelift.core.api.agenda import Key
 from gatelift.core.clusters.links import Links
 from gatelift.core.conclusions import held, reports
-from gatelift.core.records.attempt_states import LIVE
+from gatelift.core.records.attempt_states import LIVE, AttemptState
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
@@ -139,6 +140,11 @@ class Shown:
         known = core.knowledge.workload_of(meta["uid"])
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
+        if known is not None and core.knowledge.work_of(known).gathered is not None and not _is_placed(attempt):
+            return [
+                *found,
+                *_held_otherwise(core, document),
+            ]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
@@ -234,6 +240,10 @@ def _told(document: Doc, type_: str) -> tuple[str, str] | None:
     return (found[0]["reason"], found[0]["message"]) if found else None
 
 
+def _is_placed(attempt: Attempt | None) -> bool:
+    return attempt is None or attempt.state in {AttemptState.PLACED, AttemptState.RUNNING}
+
+
 def _has_yet_to_say(core: Core, uid: str) -> bool:
     """Say whether the engine has yet to look, as where all is halted, or says within a second that it has not."""
     engine = core.ledger.engine
@@ -277,6 +287,6 @@ def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
         left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))
         for name, amount in one.get("resourceUsage", {}).items():
             cell = one["flavors"][name], name
-            total = due.get(cell, 0) + milli(amount) // count * left
+            total = due.get(cell, 0) + milli(amount) // max(1, count) * left
             due |= {cell: total} if total else {}
     return due

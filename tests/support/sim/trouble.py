@@ -42,12 +42,25 @@ class Trouble:
             (1, self.lose_api),
             (1, self.lose_worker),
         ]
+        if world.crews is not None:
+            crews = world.crews
+            self._users += [
+                (4, crews.make),
+                (3, crews.replace),
+                (2, crews.surplus),
+                (4, crews.delete_member),
+                (1, crews.say_final),
+                (1, crews.delete_workload),
+                (2, crews.deactivate),
+            ]
         world.time.moment = self._moment
 
     def begin(self) -> None:
         """Go on until the calm."""
         for _ in range(3):
             self.world.make()
+        if self.world.crews is not None:
+            self.world.crews.begin()
         self._again(self.world.plan.user_every, self._users)
         self._again(self.world.plan.break_every, self._breakages)
 

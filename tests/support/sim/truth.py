@@ -195,9 +195,9 @@ class Truth:
 
     def _own_containers(self, workload: str) -> None:
         """Count the containers that ran before their Workload was made."""
-        owner = self.whose.owner_of(workload)
+        owners = self.whose.owners_of(workload)
         for name, each in tuple(self._unowned.items()):
-            if owner is not None and each.root == owner[1]:
+            if each.root in owners:
                 del self._unowned[name]
                 runs_as = replace(each, workload=workload, epoch=self.whose.epoch_of(workload))
                 self._running.setdefault(each.work, {})[name] = runs_as
@@ -225,14 +225,14 @@ class Truth:
     def _granted_lives(self, uid: str) -> bool:
         """Say whether something of a Workload may run that no person let go."""
         owner = self.whose.owner_of(uid)
-        lives = self._by_uid(owner[0]) if owner is not None else ()
-        return any(each.workload == uid and not self._is_exempt(each.root, own) for own, each in lives)
+        lives = self.by_uid(owner[0]) if owner is not None else ()
+        return any(each.workload == uid and not self.is_exempt(each.root, own) for own, each in lives)
 
-    def _is_exempt(self, root: str, uid: str) -> bool:
+    def is_exempt(self, root: str, uid: str) -> bool:
         """Say whether an object need not be charged: it runs by hand, or since records or its cluster were put back."""
         return uid in self.hands or uid in self._stopping or root in self._by_hand or root in self._brought_back
 
-    def _by_uid(self, work: Work) -> Iterator[tuple[str, Belongs]]:
+    def by_uid(self, work: Work) -> Iterator[tuple[str, Belongs]]:
         """Go through what may run of a user's object, with the UID of the pod or Job that does."""
         for known in (self._lifted, self._running):
             yield from ((key.rpartition("/")[2], each) for key, each in known.get(work, {}).items())
@@ -240,7 +240,7 @@ class Truth:
     def look_at_hands(self, now: float, *, able: bool, unheard: Callable[[str], int]) -> None:
         """Raise TruthError where what a person let go is not put back in time; `able`: somebody leads who could."""
         if self.hands:
-            running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
+            running = {own for work in {*self._lifted, *self._running} for own, _ in self.by_uid(work)}
             self.hands.look(now, able=able, runs=running.__contains__, unheard=unheard)
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc, *, late: bool) -> None:
@@ -266,7 +266,7 @@ class Truth:
         owner = self.whose.owner_of(workload)
         running = self._running.get(owner[0], {}) if owner is not None else {}
         for key, each in running.items():
-            if each.workload == workload and not self._is_exempt(each.root, key.rpartition("/")[2]):
+            if each.workload == workload and not self.is_exempt(each.root, key.rpartition("/")[2]):
                 raise TruthError(f"workload {name} is finished while containers of {key} run")
 
     # --- what may run -------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ class Truth:
             known.pop(key, None)
             if meta["uid"] == belongs.root and not by_hand and belongs.root in self._by_hand:
                 self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
-                self._stopping.update(own for own, each in self._by_uid(belongs.work) if each.root == belongs.root)
+                self._stopping.update(own for own, each in self.by_uid(belongs.work) if each.root == belongs.root)
         elif key not in known and belongs.root not in self._revived:
             if cluster != LOCAL:
                 known[key] = belongs
@@ -348,7 +348,7 @@ class Truth:
 
     def _check_record(self, key: str, meta: Doc, belongs: Belongs, *, unowned: bool) -> None:
         """Check that what was let go just now is what the record says, unless nobody has to grant it."""
-        if self._restoring or self._is_exempt(belongs.root, meta["uid"]) or unowned:
+        if self._restoring or self.is_exempt(belongs.root, meta["uid"]) or unowned:
             return
         if self.is_unrecorded(belongs):  # told before its record was put back
             self._by_hand.add(belongs.root)
@@ -368,7 +368,7 @@ class Truth:
 
     def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
-        if _is_managed(meta) and free and not self._is_exempt(belongs.root, meta["uid"]):
+        if _is_managed(meta) and free and not self.is_exempt(belongs.root, meta["uid"]):
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
     def destroyed(self, cluster: str) -> None:
@@ -455,11 +455,11 @@ class Truth:
         if self._restoring:
             return
         self._check_overlap(work)
-        for uid, each in self._by_uid(work):
+        for uid, each in self.by_uid(work):
             record = self.workloads.get(each.workload)
             if record is None or holds(record, "QuotaReserved"):
                 self._taken.discard(each.workload)
-            elif each.workload not in self._taken and not self._is_exempt(each.root, uid):
+            elif each.workload not in self._taken and not self.is_exempt(each.root, uid):
                 run = each.epoch, each.cluster
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 
@@ -467,7 +467,7 @@ class Truth:
         if self._restoring:
             return
         lives = self.lives(work)
-        granted = {each for uid, each in self._by_uid(work) if uid not in self.hands}
+        granted = {each for uid, each in self.by_uid(work) if uid not in self.hands}
         if len({(each.cluster, each.whole) for each in lives}) > 1 or len({each.of_all for each in granted}) > 1:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
@@ -487,8 +487,8 @@ class Truth:
 
         Whose it was at first sight: the garbage collector and people take owner references off.
         """
-        owner = self.whose.owner_of(workload["metadata"]["uid"])
-        return owner is not None and owner[1] not in self._users
+        owners = self.whose.owners_of(workload["metadata"]["uid"])
+        return bool(owners) and not owners & self._users
 
     def check_quota(self, queues: dict[str, int], booked: Mapping[tuple[str, int], int] = NOTHING) -> None:
         """Check that no queue has admitted more than it has."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift_agent.core.values.settings import KeepFinished
+from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -34,11 +35,13 @@ from support.sim.attacks import begin, drawn_attacks
 from support.sim.booked import Booked
 from support.sim.clock import Timeline
 from support.sim.cluster import ACCEPT, TEAM, Doc, SimCluster
+from support.sim.crews import Crews
 from support.sim.doubts import attend
 from support.sim.election import SimLease
 from support.sim.endings import KEPT_SECONDS, left_over, unsettled
 from support.sim.faults import Faults, drawn
 from support.sim.manager import SimManager
+from support.sim.members import Members
 from support.sim.net import SimNet
 from support.sim.persons import fence
 from support.sim.shown import Shown, idle_leader
@@ -56,6 +59,8 @@ CALM_SECONDS_MAX = 1200.0
 UNJUDGED_SECONDS = 300.0
 """Of a calm in which only safety is judged: a loss, a redial, and a second run if there is one."""
 FENCE_AGAIN_SECONDS = 30.0
+GROUPS_FROM = 1_000_000
+"""Seeds from here on are histories with pod groups."""
 STEPS_MAX = 400_000
 """More than any run needs; a run that needs more is a loop."""
 
@@ -116,6 +121,8 @@ class SimWorld:
         self.attacks = self.plan.attacks if plan is not None else drawn_attacks(self.time.rng)
         self.keep = KEEPS[seed % len(KEEPS)] if plan in (None, LONG) else self.plan.keep
         self.wishes = Wishes(self, drawn=plan in (None, LONG))
+        self.kinds = WITH_GROUPS if seed >= GROUPS_FROM else None
+        """What managers and agents serve; None: what they serve by themselves."""
         self.queues = QUEUES
         self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
         self.counts = self.faults.counts
@@ -142,6 +149,8 @@ class SimWorld:
         """Whether the management cluster was restored, and a person looks what became of it."""
         self.shown = Shown(self.home, self.truth)
         self.truth.follow(self.home, management=True)
+        self.members = Members(self.truth)
+        self.members.follow(self.home, management=True)
         self.asked = Asked(self.home)
         self._keep_books(self.home)
         for worker in self.workers.values():
@@ -150,6 +159,9 @@ class SimWorld:
         self.leases = {name: SimLease() for name in self.names}
         self.agents: dict[str, list[SimAgent]] = {name: [] for name in self.names}
         self.troubled = True
+        self.leaving = False
+        """Whether users delete all that they have made, and make nothing any more."""
+        self.crews = Crews(self) if self.kinds is not None else None
         self.judges_shown = True
         """Whether what people are shown is compared with what the engine has."""
         self.made = 0
@@ -165,11 +177,13 @@ class SimWorld:
         where = "local" if cluster == "home" else cluster
         self.time.say(cluster, f"pod {record.name} {'runs' if record.stopped is None else 'stopped'}")
         self.truth.noted(where, record)
+        self.members.noted(where, record)
         self.account.container(where, record.pod_uid, self.time.now, runs=record.stopped is None)
 
     def follow(self, worker: SimCluster) -> None:
         """Judge what happens in a worker from now on."""
         self.truth.follow(worker, management=False)
+        self.members.follow(worker, management=False)
         self._keep_books(worker)
 
     def _keep_books(self, cluster: SimCluster) -> None:
@@ -218,7 +232,8 @@ class SimWorld:
 
     def start_manager(self) -> SimManager:
         self._processes += 1
-        manager = SimManager(self.home, f"m{self._processes}", self.board, self.manager_lease, "origin-1")
+        name = f"m{self._processes}"
+        manager = SimManager(self.home, name, self.board, self.manager_lease, "origin-1", kinds=self.kinds)
         self.board.managers = [*self.managers, manager]
         return manager
 
@@ -227,7 +242,13 @@ class SimWorld:
         lease = lease or self.leases[cluster]
         name = f"{cluster}{self._processes}"
         agent = SimAgent(
-            self.workers[cluster], name, self.board, lease=lease.name, keep=self.keep, told=self.plan.agents
+            self.workers[cluster],
+            name,
+            self.board,
+            lease=lease.name,
+            keep=self.keep,
+            told=self.plan.agents,
+            registry=self.kinds,
         )
         agent.stand(lease)
         self.agents[cluster] = [*self.alive(cluster), agent]
@@ -370,10 +391,13 @@ class SimWorld:
 
     def delete_all(self) -> None:
         """Delete all that users made."""
+        self.leaving = True
         self.time.say("world", "users delete everything")
         for resource in (POD, JOB):
             for each in self.home.all(resource):
                 self.home.delete(resource, each["metadata"]["name"])
+        if self.crews is not None:
+            self.crews.end()
 
     # --- users ------------------------------------------------------------------------------------------------------
 

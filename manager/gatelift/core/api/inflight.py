@@ -21,7 +21,7 @@ RETRY_SECONDS_MAX = 60.0
 """Pause after a write or read that was refused or failed: doubles from the first to the second."""
 
 
-class Word(NamedTuple):
+class ClusterWord(NamedTuple):
     """What a cluster says of a placement: what was not shown of it before, or something `again`."""
 
     cluster: str
@@ -45,7 +45,7 @@ class Outstanding:
     gone: str = ""
     lands_until: float = 0.0
     informs: bool = False
-    word_of: Word | None = None
+    word_of: ClusterWord | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class InFlight:
     by_id: dict[int, Outstanding] = field(default_factory=dict)
     by_ref: dict[ObjectRef, int] = field(default_factory=dict)
     trouble: dict[ObjectRef, _Trouble] = field(default_factory=dict)
-    by_word: Counter[Word] = field(default_factory=Counter)
+    by_word: Counter[ClusterWord] = field(default_factory=Counter)
     """How many follow each word of a cluster."""
 
     def begin(self, request_id: int, outstanding: Outstanding) -> None:

@@ -62,7 +62,8 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
     attempt.told.begins(session)
     attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
-    case.core.mark_attempt(attempt)  # who was deleted before that leaves: nothing else may look here again
+    if not local:
+        case.core.mark_attempt(attempt)  # who is to leave is said next, and nothing else may look again (HD-393)
 
 
 def tell(case: Case, view: ClusterView) -> None:
@@ -144,7 +145,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     if owner is None:
         return None
     if not (report.gone or over):
-        gathered.runs_elsewhere(uid)
+        gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
     ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
     if report.gone and owner.kind.outcome(owner.object) is not None:
         gathered.stopped_elsewhere(uid)

@@ -267,6 +267,8 @@ def charged(core: Core, known: Workload) -> Workload:
     gathered = core.knowledge.work_of(known).gathered if kind is not None and kind.gathers else None
     if gathered is not None:
         known = reclaimed.with_pods(known, shares.over(core, known, attempt, gathered))
+    elif kind is not None and kind.gathers and attempt is not None and attempt.state in LIVE:
+        known = reclaimed.with_pods(known, attempt.given_back)  # none of its objects is left, and some may run (HD-389)
     elif kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
         known = reclaimed.believed(known, attempt, counted=kind.reclaims and _asks_what_it_asked(core, known))
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):

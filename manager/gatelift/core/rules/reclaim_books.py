@@ -36,6 +36,9 @@ def book(core: Core, attempt: Attempt, now: float) -> bool:
         return _book_of_several(core, attempt, gathered)
     if known is None or attempt.state not in LIVE or not gives_back(core, attempt):
         return False
+    kind = core.knowledge.readings[attempt.workload][0]
+    if kind is not None and kind.gathers:
+        return False  # of several objects none is left: what was given back stays so until its cluster says the end
     over, before = reclaimed.said(known, attempt), attempt.given_back
     if not _is_fewer(over, before):
         attempt.gives_back(over)

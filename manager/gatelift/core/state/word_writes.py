@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.inflight import Word
+from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift_kube.values.resources import ObjectKey
 
@@ -35,10 +35,10 @@ CALL_SECONDS = 0.02
 class WordWrites:
     """By cluster: a line of what is said for the first time, and one of what is said again."""
 
-    _lines: dict[Word, StatusBudget] = field(default_factory=dict)
+    _lines: dict[ClusterWord, StatusBudget] = field(default_factory=dict)
     _shared_until: dict[str, float] = field(default_factory=dict)
 
-    def line(self, word: Word, per_second: float) -> StatusBudget:
+    def line(self, word: ClusterWord, per_second: float) -> StatusBudget:
         """Return the line for a word, of a cluster whose share is so much."""
         found = self._lines.get(word)
         if found is None:
@@ -66,7 +66,7 @@ class WordWrites:
         self._shared_until.pop(cluster, None)
 
 
-def may_write(core: Core, word: Word, key: Key, now: float) -> bool:
+def may_write(core: Core, word: ClusterWord, key: Key, now: float) -> bool:
     """Say whether a write may go out that follows a cluster's word; if not, `key` is looked at in its turn."""
     line, cluster = _line(core, word), word.cluster
     out = sum(core.inflight.by_word[each] for each in _words(cluster))
@@ -92,11 +92,11 @@ def call(core: Core, key: ObjectKey, now: float) -> None:
         core.agenda.wake(_look(key.name), now + CALL_SECONDS)
 
 
-def _words(cluster: str) -> tuple[Word, Word]:
-    return Word(cluster), Word(cluster, again=True)
+def _words(cluster: str) -> tuple[ClusterWord, ClusterWord]:
+    return ClusterWord(cluster), ClusterWord(cluster, again=True)
 
 
-def _line(core: Core, word: Word) -> StatusBudget:
+def _line(core: Core, word: ClusterWord) -> StatusBudget:
     line = core.words.line(word, core.settings.words_per_second)
     line.counts(core.inflight.by_word[word])
     return line

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.inflight import Word
+from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
@@ -120,7 +120,7 @@ def show(case: Case, owner: Owner) -> None:
         attempt.shown(meta.name)
         core.words.leave(attempt.cluster, owner.look)
         return
-    word = Word(attempt.cluster, again=not is_first(attempt, meta.name, owner.raw, report.status))
+    word = ClusterWord(attempt.cluster, again=not is_first(attempt, meta.name, owner.raw, report.status))
     if word.again:
         since = attempt.unshown(meta.name, now)
         if turns(owner.raw, report.status):  # such as a pod that is ready again, for which a time-out may run

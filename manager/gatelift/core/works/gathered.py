@@ -24,7 +24,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, shown_end
 from gatelift.core.told.event_texts import GROUP_SHAPE_MISMATCH, NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, ending_objects, owners
+from gatelift.core.works import choosing, ending_objects, looking_again, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -65,6 +65,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif owner.object.metadata.deletion_timestamp is not None:
         if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
+        else:
+            _show_success(seen)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
@@ -95,6 +97,16 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
     if attempt is not None:
         membership.settle(work, attempt, workload)
     return True
+
+
+def _show_success(seen: ObjectCase) -> None:
+    """Show of a deleted object that it had succeeded at its worker: its slot is taken for good (HD-392)."""
+    attempt, workload = seen.attempt, seen.workload
+    if attempt is None or workload is None or not membership.is_elsewhere(seen.work, attempt):
+        return
+    report = attempt.reports.get(seen.owner.object.metadata.name)
+    if report is not None and mirror.succeeded(report.status):
+        _show(seen, workload)
 
 
 def _show(seen: ObjectCase, workload: Workload) -> None:
@@ -155,19 +167,13 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     work = core.knowledge.works.gathered_at(key)
     if work is None or work.gathered is None:
         return
-    unread = work.gathered.unread
-    if unread:
-        for called in work.gathered.read_anew(unread):
-            owner = _owner(core, work, called)
-            if owner is not None:
-                core.mark_owner_alone(owner)
-        core.agenda.mark(work.look)  # the rest, and what follows from all of them
+    if looking_again.reads_anew(core, work, work.gathered):
         return
     for each in choosing.placed_surplus(core, work) if len(work.placed) > 1 else ():
         core.mark_workload(ref_of(each).key)  # it was current until now: its own pass ends it
     workload = choosing.current_of(core, work)
     if workload is None and work.gathered.is_prebuilt:
-        _settle_anew(core, key)
+        looking_again.settle_anew(core, key)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     if attempt is not None and reclaim_books.book(core, attempt, now):
         core.mark_attempt(attempt)
@@ -176,18 +182,12 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
         for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
+    if attempt is not None:
+        looking_again.look_once_more(core, work, attempt)
     if workload is None:
         _without_workload(core, work, work.gathered, now)
     elif workload.metadata.deletion_timestamp is None:
         _with_workload(core, work, work.gathered, workload, now)
-
-
-def _settle_anew(core: Core, key: ObjectKey) -> None:
-    """Have it looked at whether one that nobody owns has a turn now: it has none while they wait for it."""
-    there = core.knowledge.workloads.get(key)
-    attempt = core.attempts.get(there.metadata.uid) if there is not None else None
-    if attempt is not None and attempt.state is AttemptState.PENDING:
-        core.mark_workload(key)
 
 
 def _over_by(core: Core, work: Work, gathered: Gathered, workload: Workload | None, now: float) -> str:

@@ -6,7 +6,7 @@ write. Neighbours: `reconcile` calls, `reclaimed` says how many are over.
 
 from __future__ import annotations
 
-from gatelift.core.api.inflight import Word
+from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import reclaimed, status_writes
 from gatelift.core.rules import reclaim_books
@@ -29,7 +29,7 @@ def reclaim(case: Case) -> None:
     silent = not several and (attempt.counts is None and reclaim_books.gives_back(core, attempt))
     if known.status.admission is None or silent:
         return
-    word = Word(attempt.cluster, again=True)
+    word = ClusterWord(attempt.cluster, again=True)
     due = reclaimed.asked(known, attempt.given_back) if several else reclaimed.due(known, attempt)
     if due == reclaimed.written(known):
         core.words.leave(attempt.cluster, attempt.look)

@@ -102,5 +102,9 @@ def _onward(case: Case) -> None:
         admitting.towards_admission(case)
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
-        if attempt.state is AttemptState.RUNNING and not (core.inflight.busy(rec.ref) or replacements.say(case)):
+        several = (
+            case.work.gathered is not None
+        )  # some of them run, and are over, before the last one is let go (HD-390)
+        runs = attempt.state is AttemptState.RUNNING or (several and attempt.state is AttemptState.PLACED)
+        if runs and not (core.inflight.busy(rec.ref) or replacements.say(case)):
             reclaiming.reclaim(case)

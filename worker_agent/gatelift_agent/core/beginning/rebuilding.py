@@ -321,8 +321,8 @@ def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
 def set_state(world: World, placement: Placement) -> None:
     """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
     kind = world.kind(placement)
-    every = (tracked for tracked in placement.objects.values() if not tracked.made_here)
-    found = [tracked.object for tracked in every if tracked.object is not None]
+    every = [one for one in placement.objects.values() if not (one.made_here or (kind.gathers and one.delete_asked))]
+    found = [tracked.object for tracked in every if tracked.object is not None]  # who is to leave is none (HD-391)
     if len(found) < placement.objects_wanted:
         placement.state = PlacementState.APPLYING
     else:

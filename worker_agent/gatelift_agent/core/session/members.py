@@ -158,7 +158,7 @@ def _join(world: World, placement: Placement, one: ObjectTemplate) -> None:
     elif known is None:
         _add(world, placement, one, joined=True)
     else:
-        known.delete_asked = known.delete_asked or not world.local  # at home no two have one name
+        known.delete_asked = True  # at home, where no two have one name, it is gone, and may still run (HD-388)
         placement.heirs[one.name] = _tracked(world, placement, one, joined=True)
 
 

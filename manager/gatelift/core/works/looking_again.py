@@ -1,0 +1,39 @@
+"""What is looked at again of a work of several objects, or beside it. Neighbour: `gathered` asks in its pass."""
+
+from __future__ import annotations
+
+from gatelift.core.dispatching import membership
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.work import Work
+from gatelift.core.state.core import Core
+from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kube.values.resources import ObjectKey
+
+
+def reads_anew(core: Core, work: Work, gathered: Gathered) -> bool:
+    """Read some of the objects anew; False where none is to be: what follows is seen from all of them alone."""
+    unread = gathered.unread
+    if not unread:
+        return False
+    for called in gathered.read_anew(unread):
+        owner = membership.named(core, work, called.name, called.uid)
+        if owner is not None:
+            core.mark_owner_alone(owner)
+    core.agenda.mark(work.look)  # the rest, and what follows from all of them
+    return True
+
+
+def settle_anew(core: Core, key: ObjectKey) -> None:
+    """Have it looked at whether one that nobody owns has a turn now: it has none while they wait for it."""
+    there = core.knowledge.workloads.get(key)
+    attempt = core.attempts.get(there.metadata.uid) if there is not None else None
+    if attempt is not None and attempt.state is AttemptState.PENDING:
+        core.mark_workload(key)
+
+
+def look_once_more(core: Core, work: Work, attempt: Attempt) -> None:
+    """Look at each object once in each later epoch: what ran shows that it waits (HD-394)."""
+    if attempt.state is AttemptState.PENDING and attempt.epoch > 1 and work.lets_go(f"{attempt.uid} {attempt.epoch}"):
+        for owner in work.objects:
+            core.mark_owner_alone(owner)
