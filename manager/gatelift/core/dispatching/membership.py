@@ -13,7 +13,7 @@ from dataclasses import replace
 import msgspec
 
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import several
+from gatelift.core.dispatching import several, user_gates
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -23,7 +23,6 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Change, ObjectReport
 from gatelift_wire.values.single import Leaver
@@ -62,6 +61,7 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
     attempt.told.begins(session)
     attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
+    user_gates.travel(case, uids)
 
 
 def tell(case: Case, view: ClusterView) -> None:
@@ -89,6 +89,7 @@ def tell(case: Case, view: ClusterView) -> None:
         return
     told.next_number(each.uid for each in leaves)
     told.joins((each.called.uid, each.called.name) for each in joins)
+    user_gates.travel(case, (each.called.uid for each in joins))
     for each in joins:
         gathered.runs_elsewhere(each.called.uid)
 
@@ -101,18 +102,12 @@ def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:
     for uid, name in attempt.told.members.items():
         if uid in attempt.told.leaves:
             continue
-        owner = named(core, work, name, uid)
+        owner = several.named(core, work, name, uid)
         meta = owner.object.metadata if owner is not None else None
         if meta is None or meta.deletion_timestamp is not None:
             # Its own grace: of a pod without a node an API server makes 0, whatever its user has said.
             found.append(Leaver(name=name, uid=uid))
     return tuple(found)
-
-
-def named(core: Core, work: Work, name: str, uid: str) -> Owner | None:
-    """Return one of the objects by name and UID."""
-    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
-    return found if found is not None and found.object.metadata.uid == uid else None
 
 
 def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> ObjectReport | None:
@@ -124,7 +119,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     gathered, uid = work.gathered, report.owner_uid
     if gathered is None or not uid:
         return None
-    owner, over = named(core, work, report.name, uid), mirror.over(report.status)
+    owner, over = several.named(core, work, report.name, uid), mirror.over(report.status)
     if report.gone:
         attempt.told.is_gone(uid)
     else:
