@@ -28,6 +28,7 @@ MODULES_OF = {
         "test_demo_kept.py",
         "test_deploy_rules.py",
         "test_filled_objects.py",
+        "test_groups_replaced.py",
         "test_groups_run.py",
         "test_image.py",
         "test_kinds_on_real_servers.py",

@@ -21,6 +21,7 @@ from gatelift.core.records.work import Owner, Work
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
+from gatelift_kube.objects.core import raw_status
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
@@ -28,9 +29,8 @@ from gatelift_wire.values.messages import Change, ObjectReport
 from gatelift_wire.values.single import Leaver
 
 REMOVED = "WorkerPodDeleted"
-_REMOVED = msgspec.json.encode(
-    {"phase": "Failed", "reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
-)
+_WHY = {"reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
+_REMOVED = msgspec.json.encode({"phase": "Failed"} | _WHY)
 """Status of an object that was removed at its worker and had not ended."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 
@@ -132,7 +132,28 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         return None if ends else replace(report, status=_REMOVED)
     if report.gone and ends:
         gathered.stopped_elsewhere(uid)
-    return None if ends and not mirror.succeeded(report.status) else report
+    if ends and not mirror.succeeded(report.status):
+        return None
+    by_that = over and (report.deleting or report.gone) and not _had_ended(attempt, owner, uid)
+    return replace(report, status=_with_why(report.status)) if by_that else report
+
+
+def _had_ended(attempt: Attempt, owner: Owner, uid: str) -> bool:
+    """Say whether an object had come to an end of its own, by what was heard of it or by what it shows."""
+    before = attempt.reports.get(owner.object.metadata.name)
+    known = before.status if before is not None and before.owner_uid == uid else b""
+    return any(mirror.over(each) and REMOVED.encode() not in each for each in (known, raw_status(owner.raw)))
+
+
+def _with_why(status: bytes) -> bytes:
+    """Return the status of an object that was deleted at its worker and ended by that; one that says why stays so.
+
+    A kubelet says Failed of what it had to stop, as of what failed by itself.
+    """
+    said = msgspec.json.decode(status)
+    if said.get("phase") != "Failed" or said.get("reason"):
+        return status
+    return msgspec.json.encode(said | _WHY)
 
 
 def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
