@@ -79,7 +79,9 @@ def test_members_that_disagree_are_named_with_what_they_say(stage: Stage) -> Non
 
 def test_hd_397_members_that_run_at_a_worker_are_not_told_to_be_at_their_gate(stage: Stage) -> None:
     """HD-397: their user's pods keep the gate; how many there are to be is said, also while one is missing."""
-    there = {"annotations": {f"{K}pod-group-total-count": "3", f"{K}role-hash": ROLE, "gatelift.dev/placed-on": "w1"}}
+    there: dict[str, Any] = {
+        "annotations": {f"{K}pod-group-total-count": "3", f"{K}role-hash": ROLE, "gatelift.dev/placed-on": "w1"}
+    }
     member(stage, "a", phase="Running", **there)
     member(stage, "b", phase="Failed", **there)
     member(stage, "d")

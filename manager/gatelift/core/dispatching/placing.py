@@ -70,6 +70,7 @@ def converse(case: Case, owner: Owner) -> None:
         fresh = fresh or (anew and attempt.state is not AttemptState.CHOSEN)  # who is of it is said in each session
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):
             _commit(case, owner)
+            membership.tell(case, view)  # who has left since: what a Commit names anew goes on until it is told
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
             attempt.confirmed(view.session)
