@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from gatelift_kinds.any_pod.kind import AnyPodKind
 from gatelift_kinds.pod_group import marks, roles
+from gatelift_kinds.pod_group.declaration import declared
 from gatelift_kinds.pod_group.document import work_id
 from gatelift_kinds.pod_group.gathering import GatheredPods
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
@@ -68,9 +69,12 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
         return super().local_lift_patch(obj, raw, placing)
 
     def pod_set_of(self, obj: Pod, raw: bytes) -> str:
-        """Return its role."""
+        """Return its role: as it declares, as it says, or by its shape."""
         said = marks.read(obj.metadata.labels, obj.metadata.annotations)
-        return roles.fit(said, decode(raw)["spec"]).role
+        sets = declared(said.sets).declaration if said.sets else None
+        if sets is not None:
+            return sets.own(said.role)
+        return said.role or roles.fit(said, decode(raw)["spec"]).role
 
 
 def _group(obj: Pod) -> str:
