@@ -1,7 +1,8 @@
 """A worker that takes what asks for it, and then says of each of its pods in turn that it is over and that it runs.
 
 `python -m bench.hostile_flip FILE`: as `hostile_worker`, whose load `flip` this is. It holds for pods whose name begins
-with `PREFIX` and refuses all others, so that work of the honest does not end here; it begins when it has any.
+with `PREFIX` and refuses all others, so that work of the honest does not end here; it begins when it has any. It is one
+process for all rounds: one that comes back has none of its pods, and all of them would be placed anew.
 """
 
 from __future__ import annotations
@@ -122,11 +123,13 @@ class Flipping(Hostile):
         over = False
         while True:
             await asyncio.sleep(FLIP_SECONDS)
+            self._say()
+            if self._orders.switch and not Path(self._orders.switch).exists():  # noqa: ASYNC240 (its loop is its own)
+                continue
             over = not over
             said = [self._report(key, over=over) for key in self._placed]
             for at in range(0, len(said), AT_ONCE):
                 await self._send(call, tuple(said[at : at + AT_ONCE]))
-            self._say()
 
 
 if __name__ == "__main__":

@@ -69,13 +69,14 @@ LOADS = ("finished", "inventory", "json", "counts", "older", "strays", "renewals
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What the process is told."""
+    """What the process is told. `switch`: a file; it floods while that is there, "" for always."""
 
     manager: str
     bundle: str
     identity: AgentIdentity
     load: str
     told: str
+    switch: str = ""
 
 
 class Told(msgspec.Struct):

@@ -19,10 +19,11 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
@@ -51,6 +52,8 @@ SETTLE_SECONDS = 2.0
 PASS_SECONDS_MAX = 120.0
 FLIP = "flip"
 """The load of `hostile_flip`."""
+FLIPPED_MB_MIN = 0.2
+"""Said in a round by one that has its pods: what a tenth of them alone would not come to."""
 BESIDES = 100
 """Pods that wait for a cluster which is not there, for loads that wake what waits; or that the hostile worker has."""
 HEARD_EVERY, HEARD_SECONDS = 0.05, 30.0
@@ -58,6 +61,17 @@ HEARD_EVERY, HEARD_SECONDS = 0.05, 30.0
 BESIDES_SECONDS = 15.0
 """Until those have found nobody and wait."""
 _HANDLED = re.compile(r'^gatelift_[a-z_]*handle[a-z_]*_bucket\{event="([^"]+)",le="([^"]+)"\} (\S+)$', re.MULTILINE)
+
+
+There = Callable[[], AbstractAsyncContextManager[Path]]
+"""Has the hostile worker come for the time of a block; gives where it says what it has done."""
+
+
+class Sizes(NamedTuple):
+    """Pods of a round, and rounds with and without."""
+
+    pods: int
+    rounds: int
 
 
 class Probe:
@@ -121,9 +135,13 @@ async def observed(made: Stage, pods: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIterator[Path]:
-    """Let the hostile worker flood for the time of a block, which begins once it was heard; gives what it has done."""
+    """Let the hostile worker be there for the time of a block, which begins once it was heard; gives what it has done.
+
+    It floods all the time, or, if it has pods, while its switch is there.
+    """
     told, path = made.home / f"told-{load}.json", made.home / f"orders-{load}.json"
-    orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told))
+    switch = str(_switch(made)) if load == FLIP else ""
+    orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told), switch=switch)
     await asyncio.to_thread(write_secret, path, msgspec.json.encode(orders))
     await asyncio.to_thread(told.unlink, missing_ok=True)
     script = "bench.hostile_flip" if load == FLIP else "bench.hostile_worker"
@@ -132,6 +150,25 @@ async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIt
             raise TimeoutError(f"the hostile worker ({load}) said nothing in {HEARD_SECONDS:g} s")
         await asyncio.sleep(SETTLE_SECONDS)
         yield told
+
+
+def _switch(made: Stage) -> Path:
+    return made.home / "floods"
+
+
+@asynccontextmanager
+async def flooding(made: Stage, load: str, there: There) -> AsyncIterator[Path]:
+    """Let the hostile worker flood for the time of a block: come for it, or if it has pods and is there, begin."""
+    if load != FLIP:
+        async with there() as told:
+            yield told
+        return
+    _switch(made).touch()
+    await asyncio.sleep(SETTLE_SECONDS)
+    try:
+        yield made.home / f"told-{load}.json"
+    finally:
+        _switch(made).unlink()
 
 
 def _label(load: str) -> str:
@@ -168,24 +205,37 @@ async def measure(agents: int, pods: int, rounds: int, loads: list[str]) -> dict
             others = _besides(load)
             await create(made.client, others)
             await asyncio.sleep(BESIDES_SECONDS if others else 0.0)
-            calm, beside_it = [], []
-            for _ in range(rounds):
-                calm.append(await observed(made, pods))
-                began = time.monotonic()
-                async with hostile(made, load, bundle, identity) as path:
-                    beside_it.append({**await observed(made, pods)})
-                    said = _told(path)
-                    beside_it[-1]["hostile"] = {
-                        "seconds": round(time.monotonic() - began, 1),
-                        "frames": said.frames,
-                        "megabytes": round(said.size / 1e6, 1),
-                        "streams": said.streams,
-                        "closed": said.closed,
-                        "reasons": said.reasons,
-                    }
+            there = partial(hostile, made, load, bundle, identity)
+            async with there() if load == FLIP else nullcontext():
+                await asyncio.sleep(BESIDES_SECONDS if load == FLIP else 0.0)  # it is given its pods
+                calm, beside_it = await _in_turn(made, load, there, Sizes(pods, rounds))
             figures[load] = {"without": calm, "with": beside_it, **_ratios(calm, beside_it)}
             print(load, {name: value for name, value in figures[load].items() if name.startswith("ratio")}, flush=True)
     return figures
+
+
+async def _in_turn(
+    made: Stage, load: str, there: There, sizes: Sizes
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return what was observed without the load and with it."""
+    calm, beside_it = [], []
+    for _ in range(sizes.rounds):
+        calm.append(await observed(made, sizes.pods))
+        began, before = time.monotonic(), _told(made.home / f"told-{load}.json") if load == FLIP else Told()
+        async with flooding(made, load, there) as path:
+            beside_it.append({**await observed(made, sizes.pods)})
+            said = _told(path)
+        beside_it[-1]["hostile"] = {
+            "seconds": round(time.monotonic() - began, 1),
+            "frames": said.frames - before.frames,
+            "megabytes": round((said.size - before.size) / 1e6, 1),
+            "streams": said.streams,
+            "closed": said.closed,
+            "reasons": said.reasons,
+        }
+        if load == FLIP and beside_it[-1]["hostile"]["megabytes"] < FLIPPED_MB_MIN:
+            raise RuntimeError(f"the hostile worker said next to nothing: {said}")
+    return calm, beside_it
 
 
 def _ratios(calm: list[dict[str, Any]], beside_it: list[dict[str, Any]]) -> dict[str, float]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gatelift.core.api.inflight import Outstanding, Word
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.rules.readiness import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import EngineSettings as AdmissionSettings
@@ -81,6 +83,46 @@ def test_a_recovery_without_a_limit_is_waited_for() -> None:
     assert (ready["status"], ready["reason"]) == ("False", "WaitForRecovery")
     assert ready["message"] == "At least one pod has failed, waiting for recovery"
     assert world.condition(world.find("Workload"), "Evicted") == {}
+
+
+def test_who_recovered_and_waits_in_line_to_be_shown_is_not_late() -> None:
+    """IS-10: what a cluster says again is written one at a time while others write; hers may be a long line."""
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], RUNNING)
+    world.advance(2.0)
+    agent.show(agent.commits[0], {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
+    world.advance(3.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "WaitForRecovery"
+    others = {1_000_001: None, 1_000_002: Word("a", again=True)}
+    for number, word in others.items():
+        ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
+        world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
+    agent.show(agent.commits[0], RUNNING)
+    world.advance(SHORT.recovery_timeout + 20.0)
+    assert world.condition(world.find("Workload"), "Evicted") == {}
+    assert world.condition(world.find("Pod"), "Ready")["status"] == "False", "the line stands still"
+    world.machine.core.inflight.end(1_000_002)
+    world.advance(2.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "Recovered"
+
+
+def test_a_line_that_stands_still_is_waited_for_a_minute() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    others = {1_000_001: None, 1_000_002: Word("a", again=True)}
+    for number, word in others.items():
+        ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
+        world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
+    agent.show(agent.commits[0], {"phase": "Pending", "reason": "Pulling"})
+    world.advance(SHORT.timeout + TOLD_SECONDS - 5.0)
+    assert world.condition(world.find("Workload"), "Evicted") == {}
+    world.advance(7.0)
+    assert world.condition(world.find("Workload"), "Evicted")["reason"] == "PodsReadyTimeout"
 
 
 def test_nothing_is_said_or_evicted_where_nobody_waits_for_pods() -> None:

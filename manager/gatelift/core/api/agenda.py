@@ -1,4 +1,8 @@
-"""What to look at next: keys that are dirty, and keys to look at again at a time. Neighbours: `machine` drains it."""
+"""What to look at next: keys that are dirty, and keys to look at again at a time. Neighbours: `machine` drains it.
+
+Keys that only show what a cluster has said of its objects have a line of their own, behind all others: one cluster may
+say something of thousands at once, and everybody's next pod would wait behind them.
+"""
 
 from __future__ import annotations
 
@@ -42,35 +46,55 @@ class Key(NamedTuple):
     resource: Resource | None = None
 
 
+LATE_EVERY = 8
+"""Of so many keys one is taken of the late line, so that it is never left alone."""
 STALE_MAX = 64
 """Timers in the heap beyond twice those that count, before it is made anew."""
 
 
 @dataclass(slots=True)
 class Agenda:
-    """Dirty keys in order of arrival, each once; timers as one heap, at most one entry per key that counts.
+    """Dirty keys in order of arrival, each once, in two lines; timers as one heap, at most one entry for each key.
 
     Whoever looks at a key asks again for the timer that it still needs: what was asked for before is over with `take`.
     """
 
     _dirty: set[Key] = field(default_factory=set)
     _order: deque[Key] = field(default_factory=deque)
+    _late_order: deque[Key] = field(default_factory=deque)
+    _late: set[Key] = field(default_factory=set)  # of the dirty ones
+    _late_due: set[Key] = field(default_factory=set)  # of those with a timer
+    _taken: int = 0
+    was_late: bool = False
+    """Whether the key that was taken last is of the late line."""
     _timers: list[tuple[float, int, Key]] = field(default_factory=list)
     _due: dict[Key, float] = field(default_factory=dict)
     _count: int = 0
 
     def mark(self, key: Key) -> None:
         """Look at `key` soon; repeated marks are one."""
-        if key not in self._dirty:
+        if key not in self._dirty or key in self._late:
             self._dirty.add(key)
+            self._late.discard(key)
             self._order.append(key)
 
-    def wake(self, key: Key, at: float) -> None:
-        """Look at `key` again at `at` or before; an earlier time already set stays."""
+    def mark_late(self, key: Key) -> None:
+        """Look at `key` behind all others."""
+        if key not in self._dirty:
+            self._dirty.add(key)
+            self._late.add(key)
+            self._late_order.append(key)
+
+    def wake(self, key: Key, at: float, *, late: bool = False) -> None:
+        """Look at `key` again at `at` or before, or behind all others then; an earlier time already set stays."""
         due = self._due.get(key)
         if due is not None and due <= at:
             return
         self._due[key] = at
+        if late:
+            self._late_due.add(key)
+        else:
+            self._late_due.discard(key)
         self._count += 1
         heapq.heappush(self._timers, (at, self._count, key))
         if len(self._timers) > 2 * len(self._due) + STALE_MAX:
@@ -83,21 +107,46 @@ class Agenda:
             at, _, key = heapq.heappop(self._timers)
             if self._due.get(key) == at:
                 del self._due[key]
-                self.mark(key)
+                if key in self._late_due:
+                    self._late_due.discard(key)
+                    self.mark_late(key)
+                else:
+                    self.mark(key)
 
-    def take(self) -> Key | None:
-        """Return the oldest dirty key and clear it and its timer; None when there is none."""
+    def take(self, *, late: bool = True) -> Key | None:
+        """Return the dirty key whose turn it is and clear it and its timer; None when there is none.
+
+        `late` false: none of the late line.
+        """
+        self._taken += 1
+        first = late and not self._taken % LATE_EVERY
+        key = (self._next_late() if first else None) or self._next()
+        if key is None and late and not first:
+            key = self._next_late()
+        if key is not None:
+            self.was_late = key in self._late
+            self.forget(key)
+        return key
+
+    def _next(self) -> Key | None:
         while self._order:
             key = self._order.popleft()
-            if key in self._dirty:
-                self._dirty.discard(key)
-                self._due.pop(key, None)
+            if key in self._dirty and key not in self._late:
+                return key
+        return None
+
+    def _next_late(self) -> Key | None:
+        while self._late_order:
+            key = self._late_order.popleft()
+            if key in self._late:
                 return key
         return None
 
     def forget(self, key: Key) -> None:
         """Drop a key that names nothing any more; its timer is ignored when it rings."""
         self._dirty.discard(key)
+        self._late.discard(key)
+        self._late_due.discard(key)
         self._due.pop(key, None)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gatelift.core.api.purposes import Purpose
 from gatelift_kube.values.numbers import whole
@@ -20,13 +21,20 @@ RETRY_SECONDS_MAX = 60.0
 """Pause after a write or read that was refused or failed: doubles from the first to the second."""
 
 
+class Word(NamedTuple):
+    """What a cluster says of a placement: what was not shown of it before, or something `again`."""
+
+    cluster: str
+    again: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outstanding:
     """A write or read whose outcome has not come. `purpose` is for the story and the tests.
 
     `uid`: of the Workload that a write is about; of the object as it was known when a read was asked for.
     `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
-    `informs`: it only tells people. `word_of`: the cluster whose report alone it follows, which may take it back.
+    `informs`: it only tells people. `word_of`: the word of a cluster that alone it follows, which may take it back.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """
 
@@ -37,7 +45,7 @@ class Outstanding:
     gone: str = ""
     lands_until: float = 0.0
     informs: bool = False
-    word_of: str = ""
+    word_of: Word | None = None
 
 
 @dataclass(slots=True)
@@ -59,8 +67,8 @@ class InFlight:
     by_id: dict[int, Outstanding] = field(default_factory=dict)
     by_ref: dict[ObjectRef, int] = field(default_factory=dict)
     trouble: dict[ObjectRef, _Trouble] = field(default_factory=dict)
-    by_word: Counter[str] = field(default_factory=Counter)
-    """How many follow the word of each cluster."""
+    by_word: Counter[Word] = field(default_factory=Counter)
+    """How many follow each word of a cluster."""
 
     def begin(self, request_id: int, outstanding: Outstanding) -> None:
         """Note a request that goes out. Raises RuntimeError when one for the object is out already: our mistake."""
@@ -68,7 +76,7 @@ class InFlight:
             raise RuntimeError(f"two requests in flight for {outstanding.ref}: {outstanding.purpose}")
         self.by_id[request_id] = outstanding
         self.by_ref[outstanding.ref] = request_id
-        if outstanding.word_of:
+        if outstanding.word_of is not None:
             self.by_word[outstanding.word_of] += 1
 
     def end(self, request_id: int) -> Outstanding | None:
@@ -76,7 +84,7 @@ class InFlight:
         outstanding = self.by_id.pop(request_id, None)
         if outstanding is not None:
             self.by_ref.pop(outstanding.ref, None)
-            if outstanding.word_of:
+            if outstanding.word_of is not None:
                 self.by_word[outstanding.word_of] -= 1
                 self.by_word += Counter()  # keeps those alone of which any is out
         return outstanding

@@ -95,7 +95,7 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    mark_work_of(core, attempt)
+    core.mark_said_of(attempt, shows=isinstance(message, ObjectReport))
     if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
     cluster = attempt.cluster
@@ -196,7 +196,7 @@ def _of_members(
         if kept is not None:
             found.append(kept)
         if owner is not None:
-            core.mark_owner_alone(owner)
+            core.agenda.mark_late(owner.look)
     core.mark_attempt(attempt)
     return tuple(found)
 
@@ -216,13 +216,6 @@ def _named(core: Core, work: Work, name: str) -> Owner | None:
     """Return the object of a work of several that a report is about."""
     found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
     return found if found is not None and core.knowledge.works.of_object(found.name) is work else None
-
-
-def mark_work_of(core: Core, attempt: Attempt) -> None:
-    """Look at the user's object of an attempt soon."""
-    known = core.knowledge.workloads.get(attempt.workload)
-    if known is not None:
-        core.mark_work(core.knowledge.work_of(known))
 
 
 def stray(core: Core, claim: Claim) -> None:

@@ -67,9 +67,10 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
 def tell(case: Case, view: ClusterView) -> None:
     """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
-    gathered, told = work.gathered, attempt.told
+    gathered = work.gathered
     if gathered is None or attempt.state not in _CHANGING or view.version < VERSION_OF_CHANGE:
         return
+    told = attempt.told
     if told.session < (core.sessions.resynced(attempt.cluster) or 0) or not told.session:
         if attempt.cluster != LOCAL_CLUSTER:
             return  # its Commit comes first

@@ -122,7 +122,7 @@ class Attempt(ShownObjects):
     absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
     gates_session: int = 0
-    told: ToldMembers = field(default_factory=ToldMembers)  # of its objects, where they come and go
+    _told: ToldMembers | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda
@@ -131,6 +131,13 @@ class Attempt(ShownObjects):
         """Name both once; every step asks for them."""
         self.key = PlacementKey(self.uid, self.epoch)
         self.look = Key(Look.WORKLOAD, self.workload)
+
+    @property
+    def told(self) -> ToldMembers:
+        """Which of its objects its cluster was told of, where they come and go."""
+        if self._told is None:
+            self._told = ToldMembers()
+        return self._told
 
     @property
     def live(self) -> bool:

@@ -4,32 +4,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Shown:
+    """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed."""
+
+    unshown_since: float | None = None
+    mirrored_at: float | None = None
+    stages: frozenset[str] = _NOTHING  # that it ran, that it was over
+
 
 @dataclass(slots=True, kw_only=True)
 class ShownObjects:
-    """Changed by its methods only."""
+    """Changed by its methods only. An attempt that waits has none of it, and there are many of those."""
 
-    unshown_since: dict[str, float] = field(default_factory=dict)  # by object, of those that show what was before
-    mirrored_at: dict[str, float] = field(default_factory=dict)  # by object, when it was last asked to be written
-    stages_shown: dict[str, frozenset[str]] = field(default_factory=dict)  # by object, that it ran, that it was over
+    _shown: dict[str, _Shown] = field(default_factory=dict)
 
     def shown(self, name: str) -> None:
         """Take that a user's object shows what was reported, or is being written so."""
-        self.unshown_since.pop(name, None)
+        if name in self._shown:
+            self._shown[name].unshown_since = None
 
     def mirrors(self, name: str, now: float) -> None:
         """Take that a user's object is being written so."""
         self.shown(name)
-        self.mirrored_at[name] = now
+        self._of(name).mirrored_at = now
+
+    def mirrored_at(self, name: str, otherwise: float) -> float:
+        """Return when a user's object was last asked to be written so."""
+        one = self._shown.get(name)
+        return otherwise if one is None or one.mirrored_at is None else one.mirrored_at
 
     def unshown(self, name: str, now: float) -> float:
         """Take that it does not; return since when."""
-        return self.unshown_since.setdefault(name, now)
+        one = self._of(name)
+        if one.unshown_since is None:
+            one.unshown_since = now
+        return one.unshown_since
 
     def has_shown(self, name: str, stages: frozenset[str]) -> frozenset[str]:
         """Take what a user's object shows of how far it is; return all that it has shown in this attempt."""
-        before = self.stages_shown.get(name, frozenset())
+        one = self._shown.get(name)
+        before = one.stages if one is not None else _NOTHING
         if stages <= before:
             return before
-        self.stages_shown[name] = before | stages
-        return self.stages_shown[name]
+        one = self._of(name)
+        one.stages = before | stages
+        return one.stages
+
+    def _of(self, name: str) -> _Shown:
+        return self._shown.setdefault(name, _Shown())

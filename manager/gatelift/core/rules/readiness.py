@@ -29,6 +29,9 @@ from gatelift_kube.objects.meta import Condition
 TOLD_SECONDS = 60.0
 """After a cluster is heard: within this it has told how all its pods are, and what it told is shown at home."""
 
+SHOWN_SECONDS = 1.0
+"""Between two looks whether it is shown."""
+
 _NOT_AWAITED = frozenset({AttemptState.ENDING, AttemptState.ENDED, AttemptState.LOST})
 """States in which nobody waits for pods to get ready."""
 
@@ -56,8 +59,9 @@ def watch(case: Case) -> bool:
     limit = _limit(core, known, now)
     if limit is None or ready:
         return False
-    if now < limit.due:
-        core.agenda.wake(attempt.look, limit.due)
+    due = limit.due if now < limit.due else _until_shown(case, limit.due)
+    if now < due:
+        core.agenda.wake(attempt.look, due)
         return False
     most = core.settings.readiness.backoff_limit
     state = known.status.requeue_state
@@ -88,6 +92,18 @@ def _is_silent(case: Case) -> bool:
         core.agenda.wake(attempt.look, since + TOLD_SECONDS)
         return True
     return view is None or not view.open
+
+
+def _until_shown(case: Case, due: float) -> float:
+    """Return when to look again since what the cluster said last stands in a line to be shown, at most `TOLD_SECONDS`.
+
+    It may say that the pods are ready: who has to wait for his turn is not late.
+    """
+    attempt = case.attempt
+    said = (owner for owner in case.work.objects if owner.object.metadata.name in attempt.reports)
+    if attempt.cluster == LOCAL_CLUSTER or all(mirror.is_shown(owner, attempt) for owner in said):
+        return due
+    return min(due + TOLD_SECONDS, case.now + SHOWN_SECONDS)
 
 
 def _show(case: Case, *, ready: bool) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Read
-from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.inflight import Outstanding, Word
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import own_conditions
 from gatelift.core.records.knowledge import ref_of
@@ -34,13 +34,13 @@ UNSENT_AT_ONCE = 64
 class Decided(NamedTuple):
     """The object that is written, in the version that it was decided on.
 
-    `uid`: of the Workload that it is for; `word_of`: the cluster whose report it follows (`word_writes`).
+    `uid`: of the Workload that it is for; `word_of`: the cluster's word that it follows (`word_writes`).
     """
 
     ref: ObjectRef
     version: str
     uid: str = ""
-    word_of: str = ""
+    word_of: Word | None = None
 
 
 def patch(core: Core, decided: Decided, step: PatchStep, purpose: Purpose, *, informs: bool = False) -> None:
@@ -82,7 +82,7 @@ def patch_workload(core: Core, workload: Workload, body: bytes, purpose: Purpose
     left_out = own_conditions.leaves_out(workload, body) if status else ""
     if left_out:
         core.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
-    word_of = core.attempts[meta.uid].cluster if purpose is Purpose.RECLAIM else ""
+    word_of = Word(core.attempts[meta.uid].cluster, again=True) if purpose is Purpose.RECLAIM else None
     patch(core, Decided(ref, version, meta.uid, word_of), step, purpose)
 
 

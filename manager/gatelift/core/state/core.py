@@ -289,6 +289,21 @@ class Core:
         if owner is not None:
             self.mark_owner(owner)
 
+    def mark_said_of(self, attempt: Attempt, *, shows: bool) -> None:
+        """Look at the users' objects of which a cluster has said something; `shows`: only how one is, which is late."""
+        known = self.knowledge.workloads.get(attempt.workload)
+        if known is not None:
+            (self._mark_work_late if shows else self.mark_work)(self.knowledge.work_of(known))
+
+    def _mark_work_late(self, work: Work) -> None:
+        owner = work.only_object if work.gathered is None else None
+        if work.gathered is not None:
+            self.agenda.mark_late(work.look)
+        elif owner is not None and owner.work is owner.name:
+            self.agenda.mark_late(owner.look)
+        elif owner is not None:
+            self.mark_owner(owner)
+
     def mark_gathered_at(self, key: ObjectKey) -> None:
         """Look at the objects of a work of several whose Workload belongs at `key`, also when another one is there."""
         work = self.knowledge.works.gathered_at(key)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.inflight import Word
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift_kube.values.resources import ObjectKey
 
@@ -22,6 +23,8 @@ OUT_MAX = 128
 OUT_SHARED_MAX = 8
 """The same while others write. What a worker says at once falls due at once, and an API server that is given it at once
 works through it before everybody's next write; eight of 50 ms still are its share of the writes a second."""
+AGAIN_SHARED_MAX = 1
+"""The same of what it says again. First runs and first ends are as many as its placements."""
 SHARED_SECONDS = 10.0
 """For so long after others have written anything a cluster has its share alone."""
 CALL_SECONDS = 0.02
@@ -30,18 +33,18 @@ CALL_SECONDS = 0.02
 
 @dataclass(slots=True)
 class WordWrites:
-    """By cluster."""
+    """By cluster: a line of what is said for the first time, and one of what is said again."""
 
-    _lines: dict[str, StatusBudget] = field(default_factory=dict)
+    _lines: dict[Word, StatusBudget] = field(default_factory=dict)
     _shared_until: dict[str, float] = field(default_factory=dict)
 
-    def line(self, cluster: str, per_second: float) -> StatusBudget:
-        """Return the line of a cluster, whose share is so much."""
-        found = self._lines.get(cluster)
+    def line(self, word: Word, per_second: float) -> StatusBudget:
+        """Return the line for a word, of a cluster whose share is so much."""
+        found = self._lines.get(word)
         if found is None:
             saved = max(1.0, per_second)
             found = StatusBudget(per_second=per_second, saved_max=saved, out_max=OUT_MAX, tokens=saved)
-            self._lines[cluster] = found
+            self._lines[word] = found
         return found
 
     def shares(self, cluster: str, now: float, *, others: bool) -> bool:
@@ -52,20 +55,24 @@ class WordWrites:
 
     def leave(self, cluster: str, key: Key) -> None:
         """Take that there is nothing to write any more."""
-        if cluster in self._lines:
-            self._lines[cluster].leave(key)
+        for word in _words(cluster):
+            if word in self._lines:
+                self._lines[word].leave(key)
 
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster."""
-        self._lines.pop(cluster, None)
+        for word in _words(cluster):
+            self._lines.pop(word, None)
         self._shared_until.pop(cluster, None)
 
 
-def may_write(core: Core, cluster: str, key: Key, now: float) -> bool:
-    """Say whether a write may go out that follows a cluster's report; if not, `key` is looked at in its turn."""
-    line = _line(core, cluster)
-    shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > line.out)
-    line.allow(OUT_SHARED_MAX if shares else OUT_MAX)
+def may_write(core: Core, word: Word, key: Key, now: float) -> bool:
+    """Say whether a write may go out that follows a cluster's word; if not, `key` is looked at in its turn."""
+    line, cluster = _line(core, word), word.cluster
+    out = sum(core.inflight.by_word[each] for each in _words(cluster))
+    shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > out)
+    alone = OUT_MAX - (out - line.out)
+    line.allow(alone if not shares else AGAIN_SHARED_MAX if word.again else OUT_SHARED_MAX)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
     if line.ask(key, now):
@@ -76,16 +83,22 @@ def may_write(core: Core, cluster: str, key: Key, now: float) -> bool:
 
 def call(core: Core, key: ObjectKey, now: float) -> None:
     """Look at those whose turn it is."""
-    line = _line(core, key.name)
-    for each in line.call(now, most=line.out_max - line.out):
+    said, again = (_line(core, word) for word in _words(key.name))
+    for each in said.call(now, most=said.out_max - said.out):
         core.agenda.mark(each)
-    if line.waiting:
+    for each in again.call(now, most=again.out_max - again.out):
+        core.agenda.mark_late(each)
+    if said.waiting or again.waiting:
         core.agenda.wake(_look(key.name), now + CALL_SECONDS)
 
 
-def _line(core: Core, cluster: str) -> StatusBudget:
-    line = core.words.line(cluster, core.settings.words_per_second)
-    line.counts(core.inflight.by_word[cluster])
+def _words(cluster: str) -> tuple[Word, Word]:
+    return Word(cluster), Word(cluster, again=True)
+
+
+def _line(core: Core, word: Word) -> StatusBudget:
+    line = core.words.line(word, core.settings.words_per_second)
+    line.counts(core.inflight.by_word[word])
     return line
 
 

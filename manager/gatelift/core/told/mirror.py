@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
+from gatelift.core.api.inflight import Word
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Owner
@@ -119,21 +120,22 @@ def show(case: Case, owner: Owner) -> None:
         attempt.shown(meta.name)
         core.words.leave(attempt.cluster, owner.look)
         return
-    if not is_first(attempt, meta.name, owner.raw, report.status):
+    word = Word(attempt.cluster, again=not is_first(attempt, meta.name, owner.raw, report.status))
+    if word.again:
         since = attempt.unshown(meta.name, now)
         if turns(owner.raw, report.status):  # such as a pod that is ready again, for which a time-out may run
-            since = min(since, attempt.mirrored_at.get(meta.name, since - MERGE_SECONDS))
+            since = min(since, attempt.mirrored_at(meta.name, since - MERGE_SECONDS))
         due = since + MERGE_SECONDS
         if now < due:
-            core.agenda.wake(owner.look, due)
+            core.agenda.wake(owner.look, due, late=True)
             return
     if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, owner.look, now):
         return
-    if not word_writes.may_write(core, attempt.cluster, owner.look, now):
+    if not word_writes.may_write(core, word, owner.look, now):
         return
     attempt.mirrors(meta.name, now)
     step = PatchStep(body=placed_on.noted(body, meta, attempt.cluster), subresource="status")
-    decided = Decided(owner.ref, meta.resource_version, word_of=attempt.cluster)
+    decided = Decided(owner.ref, meta.resource_version, word_of=word)
     api_requests.patch(core, decided, step, Purpose.MIRROR)
 
 

@@ -31,6 +31,8 @@ from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 _SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN, Look.UNCOMPARED})
 """Looks that come to their end though it did not go well: that is seen as it is decided on, or taken."""
+LATE_PER_CALL = 4
+"""Keys of the late line in one call: what comes in meanwhile is taken before the next ones."""
 HELD_SECONDS = 60.0
 """After so long it is looked whether what nobody looks at is to be stopped: it is the time that runs out of some."""
 READ_AT_LAST = "a record could be read at last: what was said of its placement until then is to be said again"
@@ -72,12 +74,13 @@ class Passes:
 
     def drain(self, budget: int, now: float) -> int:
         """Look at so many dirty keys; return how many more might have been looked at."""
-        core = self._core
+        core, late = self._core, LATE_PER_CALL
         while budget and not core.stands_still:
-            key = core.agenda.take()
+            key = core.agenda.take(late=late > 0)
             if key is None:
                 break
             budget -= 1
+            late -= core.agenda.was_late
             self._look(key, now)
         return budget
 

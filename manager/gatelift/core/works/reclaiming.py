@@ -6,6 +6,7 @@ write. Neighbours: `reconcile` calls, `reclaimed` says how many are over.
 
 from __future__ import annotations
 
+from gatelift.core.api.inflight import Word
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import reclaimed, status_writes
 from gatelift.core.rules import reclaim_books
@@ -28,6 +29,7 @@ def reclaim(case: Case) -> None:
     silent = not several and (attempt.counts is None and reclaim_books.gives_back(core, attempt))
     if known.status.admission is None or silent:
         return
+    word = Word(attempt.cluster, again=True)
     due = reclaimed.asked(known, attempt.given_back) if several else reclaimed.due(known, attempt)
     if due == reclaimed.written(known):
         core.words.leave(attempt.cluster, attempt.look)
@@ -35,6 +37,6 @@ def reclaim(case: Case) -> None:
         core.agenda.wake(attempt.look, attempt.given_back_at + RECLAIM_SECONDS)
     elif not core.resting.rests(
         case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, now
-    ) and word_writes.may_write(core, attempt.cluster, attempt.look, now):
+    ) and word_writes.may_write(core, word, attempt.look, now):
         attempt.shows_given_back(now)
         api_requests.patch_workload(core, known, status_writes.reclaim_write(known, due), Purpose.RECLAIM)
