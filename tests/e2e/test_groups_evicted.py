@@ -127,14 +127,14 @@ async def test_pg_18_26_a_group_that_is_evicted_again_says_the_newer_reason(worl
 async def test_pg_19_26_a_group_whose_pods_do_not_get_ready_is_requeued_and_waits_for_replacements(
     world: World,
 ) -> None:
-    """PG-19: a node has no room for the second; no turn for quota before a replacement is there."""
+    """PG-19: no node takes the second, which goes at once; no turn for quota before replacements are there."""
     waits = {"waitForPodsReady": {"timeout": "2s", "requeuingStrategy": {"backoffBaseSeconds": 1}}}
     async with manager_with(world, waits):
         group = Group(world, "unready", HOME, total=2)
         await group.make("a", cpu="100m")
         await group.make("b", cpu="100m", nodeSelector={"nowhere": "true"})
         await group.says("WaitingForReplacementPods", "True", "PodsReadyTimeout")
-        await told_why(group, "ab", "WorkloadEvictedDueToPodsReadyTimeout")
+        await told_why(group, "a", "WorkloadEvictedDueToPodsReadyTimeout")
         await group.says("QuotaReserved", "False")
         await group.end()
 
