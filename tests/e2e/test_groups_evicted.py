@@ -170,7 +170,7 @@ async def test_qr_4_a_group_of_which_one_pod_goes_on_keeps_the_quota_of_all(worl
 
 async def test_qr_7_of_a_queue_that_takes_parts_each_that_is_over_gives_its_share_back(world: World) -> None:
     """QR-7: under OnTerminal the whole would be free with the last one alone."""
-    async with manager_with(world, {"gatelift": {"release": {"strategies": {"PodGroup": "OnTerminal"}}}}):
+    async with manager_with(world, {"gatelift": {"release": {"strategies": {"Pod": "OnTerminal"}}}}):
         group = Group(world, "parts", PARTLY, total=2)
         await group.make("a", cpu=EACH, labels={f"{K}priority-class": LOW})
         await group.make("b", Behaviour(stop_seconds=8.0), cpu=EACH, labels={f"{K}priority-class": LOW})
