@@ -19,6 +19,7 @@ MARK = "pytest.mark." + "e2e"
         ("tests/e2e/test_crashes.py::test_a_kill[x::y]", "world"),
         ("tests/contract/test_contract_jobs.py::test_a_job[real]", "contract"),
         ("tests/e2e/test_kueue_crds.py::test_a_pod", "tests/e2e/test_kueue_crds.py"),
+        ("tests/e2e/test_groups_run.py::test_a_group", "groups"),
     ],
 )
 def test_what_shares_clusters_is_one_group(nodeid: str, found: str) -> None:

@@ -77,6 +77,20 @@ def test_members_that_disagree_are_named_with_what_they_say(stage: Stage) -> Non
     assert "1 says other (c)" in said
 
 
+def test_hd_397_members_that_run_at_a_worker_are_not_told_to_be_at_their_gate(stage: Stage) -> None:
+    """HD-397: their user's pods keep the gate; how many there are to be is said, also while one is missing."""
+    there: dict[str, Any] = {
+        "annotations": {f"{K}pod-group-total-count": "3", f"{K}role-hash": ROLE, "gatelift.dev/placed-on": "w1"}
+    }
+    member(stage, "a", phase="Running", **there)
+    member(stage, "b", phase="Failed", **there)
+    member(stage, "d")
+    composed(stage, "a", "b", **GRANTED, clusterName="w1")
+    found = told(stage)
+    assert found["members"]["objects"] == {"wanted": 3, "let go": 1, "at their gate": 1, "failed": 1}
+    assert found["made_for"] == "group crew (3 pods)"
+
+
 def test_of_a_group_that_runs_is_said_who_failed_and_who_takes_its_place(stage: Stage) -> None:
     member(stage, "a", gated=False, phase="Running")
     member(stage, "b", gated=False, phase="Failed")

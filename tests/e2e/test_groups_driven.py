@@ -1,178 +1,128 @@
-"""A driver at a worker makes its workers there, on real API servers: gated by the agent's webhook, one group (DW-6)."""
+"""KEP-976's story 3 on real API servers: a driver declares its workers, and makes them once it runs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
-from gatelift_agent.adapters.members_gate import CONFIGURATION, NAME
-from gatelift_kube.deciding.errors import ApiError
 from gatelift_kube.values.resources import POD
-from gatelift_sandbox import applying, ports
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e.groups import AWAY, RETRIABLE, Group, K, placed_at
-from support.e2e.world import MODULE_SECONDS, WORKERS, Json, World
+from support.e2e.groups import AT_HOME, FOR_EVER, RETRIABLE, Group, K
+from support.e2e.world import MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
-COMPONENT = Path(__file__).parents[2] / "deploy" / "components" / "group-members" / "worker"
-FOR_EVER = Behaviour()
-HEARD_SECONDS = 420.0
-"""Longer than from one word of a kubelet about its node to the next: before that what vanished may have a slot."""
+ROLE = f"{K}pod-group-role"
+SETS = """
+- name: driver
+  count: 1
+- name: workers
+  count: {count}
+  template:
+    spec:
+      containers:
+        - name: worker
+          resources:
+            requests:
+              cpu: {cpu}
+"""
+SOON = Behaviour(run_seconds=0.5)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
-async def _adopting(world: World, groups_served: None) -> AsyncIterator[None]:
-    """Have the agents of both workers take in what drivers make there."""
-    installation = world.installation
-    before = installation.agent_settings
-    installation.agent_settings = {name: {**before.get(name, {}), **_settings(world, name)} for name in WORKERS}
-    for name in WORKERS:
-        documents = [*_documents("access.yaml"), *[one for one in _documents("gate.yaml") if one["kind"] != "Service"]]
-        await applying.apply(world.clients[name], documents)
-        await _restart(world, name)
-        await world.until(partial(_asks, world, name), f"the API server of {name} asks the agent")
+async def no_overlaps(world: World) -> AsyncIterator[None]:
     yield
-    installation.agent_settings = before
-    for name in WORKERS:
-        await world.delete(CONFIGURATION, NAME, cluster=name)
-        await _restart(world, name)
-    await installation.wait_connected(*WORKERS)
+    assert world.overlaps() == [], "no two epochs of a workload ran at the same time"
 
 
-def _settings(world: World, name: str) -> Json:
-    host, port = world.clusters[name].host_address, ports.free()
-    url = f"https://{host}:{port}"
-    return {"groupMembers": "adopt", "groupMembersAddress": f"{host}:{port}", "groupMembersUrl": url}
+async def driven(
+    world: World, base: str, count: int, does: Behaviour = FOR_EVER, *, cpu: str = "100m", **notes: str
+) -> Group:
+    """Make a driver `a` that declares so many workers."""
+    group = Group(world, base, AT_HOME, total=None)
+    said = {f"{K}pod-group-sets": SETS.format(count=count, cpu=cpu), **notes}
+    await group.make("a", does, notes=said)
+    return group
 
 
-def _documents(file: str) -> list[Json]:
-    return list(yaml.safe_load_all((COMPONENT / file).read_text()))
+async def work(group: Group, names: str, does: Behaviour = FOR_EVER, **more: Any) -> None:
+    """Make workers as the driver does."""
+    await group.make(names, does, labels={ROLE: "workers"}, **more)
 
 
-async def _restart(world: World, name: str) -> None:
-    await world.installation.end(f"agent-{name}")
-    await world.installation.start_agent(world.clusters[name])
+async def test_dw_1_a_driver_and_ten_workers_have_one_quota_and_run(world: World) -> None:
+    """DW-1: all is admitted for the driver's declaration; a worker is let go as it comes, under the same admission."""
+    group = await driven(world, "driver", 10)
+    await group.run("a")
+    admitted = await group.says("Admitted", "True")
+    assert {each["name"]: each["count"] for each in admitted["status"]["admission"]["podSetAssignments"]} == {
+        "driver": 1,
+        "workers": 10,
+    }
+    await work(group, "b")
+    await group.run("ab")
+    await work(group, "cdefghijk")
+    await group.run("abcdefghijk")
+    after = await group.workload()
+    assert after is not None
+    assert after["metadata"]["uid"] == admitted["metadata"]["uid"]
+    assert after["status"]["admission"] == admitted["status"]["admission"]
+    await group.remove()
 
 
-async def _asks(world: World, name: str) -> bool:
-    found = await world.get(name, CONFIGURATION, NAME)
-    return bool(found and found.get("webhooks"))
+async def test_dw_2_3_a_worker_too_many_is_deleted_and_one_of_another_shape_is_never_let_go(world: World) -> None:
+    """DW-2, DW-3: each is told why."""
+    group = await driven(world, "strict", 2)
+    await work(group, "x", cpu="200m")
+    assert "200m" in await group.warned("x", "GroupShapeMismatch")
+    await work(group, "bc")
+    await group.run("abc")
+    await work(group, "d")
+    assert await group.warned("d", "ExcessPodDeleted")
+    await group.exist("abcx")
+    assert not group.runs_of("x")
+    await group.remove()
 
 
-class Driven(Group):
-    """A group of a driver `d` and so many workers, which it makes where it runs."""
-
-    def __init__(self, world: World, base: str, workers: int = 2) -> None:
-        super().__init__(world, base, AWAY, None)
-        self.workers = workers
-
-    async def drive(self, does: Behaviour = FOR_EVER) -> str:
-        """Make the driver, and wait until it runs; return where."""
-        template = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}}
-        sets = [{"name": "driver", "count": 1}, {"name": "workers", "count": self.workers, "template": template}]
-        notes = {f"{K}pod-group-sets": json.dumps(sets), RETRIABLE: "false"}
-        await self.make("d", does, labels={f"{K}pod-group-role": "driver"}, notes=notes)
-        where = await placed_at(self)
-        await self.run("d")
-        return where
-
-    def worker(self, each: str, does: Behaviour = FOR_EVER, cpu: str = "100m") -> Json:
-        """Return a worker as its driver makes it."""
-        document = self.pod(each, does, cpu, labels={f"{K}pod-group-role": "workers"})
-        del document["metadata"]["labels"][f"{K}queue-name"]
-        return document
-
-    async def makes(self, where: str, names: str, does: Behaviour = FOR_EVER, **more: Any) -> None:
-        """Make workers there."""
-        for each in names:
-            await self.world.create(self.worker(each, does, **more), cluster=where)
+async def test_dw_4_a_driver_waits_until_all_that_it_declares_has_room(world: World) -> None:
+    group = await driven(world, "large", 10, cpu="1")
+    await group.says("QuotaReserved", "False")
+    assert not group.all_runs()
+    await group.remove()
 
 
-async def test_dw_6_what_a_driver_makes_at_a_worker_runs_as_its_group_and_ends_it(world: World) -> None:
-    group = Driven(world, "driven")
-    where = await group.drive(Behaviour(run_seconds=20.0))
-    await group.makes(where, "abc", Behaviour(run_seconds=8.0))
-    await group.run("abd")
-    await group.holds("abd", lambda _: True, "are there", cluster=where)
-    assert await group.names() == "d", "home has no pod of theirs"
+async def test_dw_5_the_group_is_over_with_its_driver_where_that_is_not_to_be_replaced(world: World) -> None:
+    """DW-5, as Spark does it: the driver deletes its workers, and ends. Those are gone, and the message says so."""
+    group = await driven(world, "spark", 2, Behaviour(run_seconds=4.0), **{RETRIABLE: "false"})
+    await work(group, "bc")
+    await group.run("abc")
+    await group.delete("bc")
+    await group.exist("a")
+    await group.says("Finished", "True", "Failed", "Pods succeeded: 1/3, gone: 2")
+    await group.are_held("")
+    await group.remove()
 
-    async def told() -> bool:
-        notes = ((await group.workload()) or {})["metadata"].get("annotations", {})
-        return "1 turned away" in notes.get("gatelift.dev/made-there", "")
 
-    await world.until(told, "home tells of them")
+async def test_dw_5_without_that_word_it_is_over_when_all_have_succeeded(world: World) -> None:
+    group = await driven(world, "kept", 2, Behaviour(run_seconds=2.0))
+    await work(group, "bc", SOON)
     await group.says("Finished", "True", "Succeeded", "Pods succeeded: 3/3")
     await group.remove()
 
 
-async def test_dw_6_dw_3_another_shape_waits_at_its_gate_which_nobody_else_takes_off(world: World) -> None:
-    group = Driven(world, "misshapen")
-    where = await group.drive()
-    await group.makes(where, "a", cpu="200m")
-    await group.makes(where, "b")
-    await group.run("bd")
-    name = f"{group.name}-a"
-    for body in (
-        [{"op": "remove", "path": "/spec/schedulingGates/0"}],
-        [{"op": "remove", "path": "/metadata/labels/gatelift.dev~1made-here"}],
-        [{"op": "replace", "path": "/metadata/labels/kueue.x-k8s.io~1pod-group-role", "value": "driver"}],
-    ):
-        with pytest.raises(ApiError, match=r"made-here|agent only"):
-            await world.clients[where].raw(
-                "PATCH",
-                f"{POD.path('team-a')}/{name}",
-                body=json.dumps(body).encode(),
-                content_type="application/json-patch+json",
-            )
-    assert group.running() == "bd"
-    await group.patch({"spec": {"active": False}})
-    await group.holds("", lambda _: True, "are there", cluster=where)
+async def test_dw_7_a_driver_that_dies_while_its_workers_run_is_replaced_by_another(world: World) -> None:
+    group = await driven(world, "dies", 2, Behaviour(run_seconds=3.0, exit_code=1))
+    await work(group, "bc")
+    await group.run("abc")
+    await group.are_shown("a", "Failed")
+    await group.says("WaitingForReplacementPods", "True", "PodsFailed")
+    assert group.running() == "bc"
+    said = {f"{K}pod-group-sets": SETS.format(count=2, cpu="100m")}
+    await group.make("d", notes=said)
+    await group.run("bcd")
+    await group.are_held("bcd")
+    assert await world.get("mgmt", POD, f"{group.name}-a") is not None
     await group.remove()
-
-
-async def test_dw_8_an_agent_that_begins_anew_between_two_workers_finds_the_first_and_lets_none_go_twice(
-    world: World,
-) -> None:
-    group = Driven(world, "restarted")
-    where = await group.drive()
-    await group.makes(where, "a")
-    await group.run("ad")
-    world.installation.kill(world.installation.daemons[f"agent-{where}"])
-    await world.installation.restart(world.installation.daemons[f"agent-{where}"])
-    await world.until(lambda: _asks(world, where), "its gate answers")
-    await group.makes(where, "bc")
-
-    async def two_run() -> bool:
-        return group.running() == "abd"
-
-    await world.until(two_run, "another runs, once each node was heard of", seconds=HEARD_SECONDS)
-    await group.holds("abd", lambda _: True, "are there", cluster=where)
-    assert len(group.runs_of("a")) == 1
-    await group.patch({"spec": {"active": False}})
-    await group.holds("", lambda _: True, "are there", cluster=where)
-    assert group.running() == ""
-    await group.remove()
-
-
-async def test_hd_380_while_no_agent_answers_such_a_pod_cannot_be_made(world: World) -> None:
-    """HD-380. Others can."""
-    group = Driven(world, "ungated")
-    await world.installation.end("agent-w1")
-    try:
-        with pytest.raises(ApiError, match=r"members\.agent\.gatelift\.dev"):
-            await world.clients["w1"].create(POD, "team-a", json.dumps(group.worker("a")).encode())
-        other = group.worker("b")
-        del other["metadata"]["labels"][f"{K}pod-group-role"]
-        await world.create(other, cluster="w1")
-        await world.delete(POD, f"{group.name}-b", cluster="w1")
-    finally:
-        await world.installation.start_agent(world.clusters["w1"])
-        await world.installation.wait_connected("w1")

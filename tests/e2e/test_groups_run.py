@@ -97,7 +97,7 @@ async def story_queues(world: World) -> AsyncIterator[None]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def user_queue(world: World, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """The LocalQueue of the stories; yields the ClusterQueue that it belongs to."""
+    """Make the LocalQueue of the stories; yield the ClusterQueue that it belongs to."""
     name = str(request.param)
     local: Json = {"apiVersion": f"{K}v1beta2", "kind": "LocalQueue", "metadata": {"name": "user-queue"}}
     await world.create(local | {"spec": {"clusterQueue": name}})
@@ -245,7 +245,7 @@ async def test_pg_21_a_serving_group_goes_on_when_all_its_pods_have_ended(world:
 
 
 @PLACES
-async def test_pg_25_a_member_with_a_gate_of_its_users_counts_and_runs_once_that_is_off(
+async def test_pg_25_hd_395_a_member_with_a_gate_of_its_users_counts_and_runs_once_that_is_off(
     world: World, queue: str
 ) -> None:
     group = Group(world, "gated", queue, total=2)

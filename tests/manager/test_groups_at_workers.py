@@ -160,6 +160,50 @@ def test_mc_5_a_member_removed_at_the_worker_is_shown_as_failed_with_its_reason(
     assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "WorkerPodDeleted")
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_hd_396_mc_5_so_it_is_where_its_containers_ended_by_that(*, gone: bool) -> None:
+    """HD-396: a kubelet says Failed of what it had to stop, as of what failed by itself."""
+    world, agent = placed()
+    tell(world, agent, "b", "Running")
+    tell(world, agent, "b", "Failed", deleting=not gone, gone=gone)
+    (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert (found["status"]["phase"], found["status"].get("reason")) == ("Failed", "WorkerPodDeleted")
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_hd_396_who_had_failed_before_it_was_deleted_there_failed_by_itself(*, anew: bool) -> None:
+    world, agent = placed()
+    tell(world, agent, "b", "Failed")
+    if anew:
+        world.restart()
+        agent = world.connect("a", version=VERSION_OF_CHANGE)
+        world.advance(5.0)
+    tell(world, agent, "b", "Failed", deleting=True)
+    tell(world, agent, "b", "Failed", gone=True)
+    (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
+    assert (found["status"]["phase"], found["status"].get("reason")) == ("Failed", None)
+
+
+def test_hd_396_who_failed_by_itself_or_succeeded_as_it_was_deleted_is_shown_as_it_is() -> None:
+    world, agent = placed()
+    tell(world, agent, "a", "Failed")
+    tell(world, agent, "b", "Succeeded", deleting=True)
+    agent.say(
+        ObjectReport(
+            key=key(agent),
+            kind="PodGroup",
+            name="c",
+            uid="w",
+            status=b'{"phase": "Failed", "reason": "Evicted"}',
+            owner_uid=uid(world, "c"),
+            deleting=True,
+        )
+    )
+    world.advance(3.0)
+    shown = {one["metadata"]["name"]: one["status"].get("reason") for one in world.all("Pod")}
+    assert shown == {"a": None, "b": None, "c": "Evicted"}
+
+
 def test_mc_11_nor_is_a_member_of_a_group_that_we_stop() -> None:
     world, agent = placed()
     tell(world, agent, "b", "Running")

@@ -417,6 +417,5 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return found.named if found is not None and found.role and found.state in PRESENT else None
 
 
-
 def _total(workload: Workload) -> int:
     return sum(each.count for each in workload.spec.pod_sets)

@@ -7,15 +7,20 @@ They are put together as the manager does it, with the caller's own rights, also
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
 
 from gatelift.cli.render import Typed, age
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Gathered, Replaced, StoppingObject
+from gatelift_kinds.shared.placed_on import PLACED_ON
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.deciding.errors import ForbiddenError
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, Resource
 
@@ -37,10 +42,14 @@ class GatheredExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundWork:
-    """A work of several objects: where its Workload belongs, and all that is known of it. `not_seen`: of which kind."""
+    """A work of several objects: where its Workload belongs, and all that is known of it.
+
+    `placed`: of each that says so, by UID, on which cluster it is placed, and whether it is over.
+    """
 
     key: ObjectKey
     gathered: Gathered
+    placed: dict[str, tuple[str, bool]] = field(default_factory=dict)
 
 
 def is_marked(workload: Workload) -> bool:
@@ -72,6 +81,7 @@ async def found_at(client: Client, key: ObjectKey, member: str = "") -> FoundWor
                         continue
                     known = works[name] = FoundWork(key=ObjectKey(key.namespace, name), gathered=gathered)
                 known.gathered.put(served.object, served.raw)
+                _note(known, kind, served.object)
     return works.get(key.name) or works.get(wanted)
 
 
@@ -84,7 +94,28 @@ async def explained(client: Client, workload: Workload, now: dt.datetime) -> Gat
         found = await found_at(client, ObjectKey(meta.namespace, meta.name))
     except ForbiddenError:
         return GatheredExplanation(objects="", lacks="", replaced=(), leaving=(), not_seen="you may not list its pods")
-    return explanation_of(found.gathered, workload, now) if found is not None else None
+    if found is None:
+        return None
+    _settle(found, workload)
+    return explanation_of(found.gathered, workload, now)
+
+
+def _note(work: FoundWork, kind: Kind[Any], obj: Any) -> None:
+    where = obj.metadata.annotations.get(PLACED_ON, "")
+    if where:
+        work.placed[obj.metadata.uid] = where, kind.outcome(obj) is not None
+
+
+def _settle(work: FoundWork, workload: Workload) -> None:
+    """Count objects as let go that are at their gate here and run at the worker of their Workload, as they show."""
+    cluster = workload.status.cluster_name
+    if not cluster or cluster == LOCAL_CLUSTER:
+        return
+    nobody = msgspec.structs.replace(workload.metadata, owner_references=())
+    work.gathered.is_at_worker(cluster, msgspec.structs.replace(workload, metadata=nobody))
+    for uid, (where, over) in work.placed.items():
+        if where == cluster:
+            (work.gathered.stopped_elsewhere if over else work.gathered.runs_elsewhere)(uid)
 
 
 def explanation_of(gathered: Gathered, workload: Workload | None, now: dt.datetime) -> GatheredExplanation:

@@ -155,7 +155,7 @@ def maker_of(workload: Workload) -> str:
     """
     owners = owners_of(workload)
     if gathered.is_marked(workload):
-        pods = len(workload.metadata.owner_references)
+        pods = sum(each.count for each in workload.spec.pod_sets)  # its owners are those that are there just now
         return f"group {workload.metadata.name} ({pods} {'pod' if pods == 1 else 'pods'})"
     named = ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners[:MAKERS_MAX])
     return f"{named} and {len(owners) - MAKERS_MAX} more" if len(owners) > MAKERS_MAX else named

@@ -71,6 +71,11 @@ class Group:
             await self.world.delete(POD, pod["metadata"]["name"])
         await self.nobody_is_left()
 
+    async def end(self) -> None:
+        """Delete the Workload, which ends also pods that were evicted and wait to be replaced."""
+        await self.world.delete(WORKLOAD, self.name)
+        await self.nobody_is_left()
+
     # --- what is seen ----------------------------------------------------------------------------------------------
 
     async def pods(self, cluster: str = "mgmt") -> list[Json]:

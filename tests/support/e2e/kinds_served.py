@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from gatelift_sandbox.installation import MANAGER, PROGRAM
 from support.e2e.world import WORKERS, World
 
-WITH_GROUPS = (
-    "-c",
-    "from gatelift_kinds import registry\n"
-    "registry.SERVED = registry.WITH_GROUPS\n"
-    "from gatelift.cli.main import main\n"
-    "main()",
-)
+SOURCE = """
+from gatelift_kinds import registry
+registry.SERVED = registry.WITH_GROUPS
+from gatelift.cli.main import main
+main()
+"""
+WITH_GROUPS = ("-c", SOURCE)
 
 
 async def serve_groups(world: World) -> None:

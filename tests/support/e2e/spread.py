@@ -17,10 +17,13 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 WORLD = frozenset(
     {"test_road.py", "test_crashes.py", "test_filled_objects.py", "test_refusals.py", "test_leadership.py"}
 )
+GROUPS = "test_groups_"
+"""What names of modules begin with whose daemons serve groups of pods: they are restarted for all of them once."""
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
     "world": 260.0,
     "tests/e2e/test_image.py": 150.0,
+    "groups": 140.0,
     "tests/e2e/test_admission.py": 115.0,
     "tests/e2e/test_demo_verb.py": 75.0,
     "tests/e2e/test_demo_kept.py": 85.0,
@@ -37,6 +40,8 @@ def group(nodeid: str) -> str:
     path = PurePosixPath(nodeid.split("::", 1)[0])
     if path.name in WORLD:
         return "world"
+    if path.name.startswith(GROUPS):
+        return "groups"
     return CONTRACT if path.parent.name == CONTRACT else str(path)
 
 

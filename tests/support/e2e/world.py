@@ -423,9 +423,8 @@ def _agent_lease() -> Json:
 async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
     home, kubeconfigs = folder / "state", folder / "kubeconfigs"
-    settings = ProviderSettings(
-        home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16", extended={GPU: "4"}), audit=True
-    )
+    nodes = NodeShape(cpu="16", extended={GPU: "4"})
+    settings = ProviderSettings(home=home, kubeconfigs=kubeconfigs, nodes=nodes, audit=True)
     provider = load(provider_name, settings)
     made = await provider.up(["mgmt", *WORKERS])
     clusters = {cluster.name: cluster for cluster in made}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gatelift_kube.values.resources import POD, WORKLOAD
@@ -21,15 +22,20 @@ def make(
     takes: float = 0.0,
     exit_code: int = 0,
     grace: int | None = None,
+    gates: Sequence[str] = (),
     **more: Any,
 ) -> Doc:
-    """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop."""
+    """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop.
+
+    `gates`: its user's own.
+    """
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
     meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": "travels"}}
     meta["annotations"] |= told(seconds, takes, exit_code)
     if grace is not None:
         document["spec"]["terminationGracePeriodSeconds"] = grace
+    document["spec"].setdefault("schedulingGates", []).extend({"name": each} for each in gates)
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
     history.passes(1.5)

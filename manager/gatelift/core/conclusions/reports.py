@@ -12,7 +12,7 @@ from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.conclusions import belief, claims, epoch_texts, made_there, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
+from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, several, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
@@ -193,7 +193,7 @@ def _of_members(
     found = []
     for report in reports:
         kept = membership.heard(core, attempt, work, report)
-        owner = membership.named(core, work, report.name, report.owner_uid)
+        owner = several.named(core, work, report.name, report.owner_uid)
         if kept is not None:
             found.append(kept)
         if owner is not None:

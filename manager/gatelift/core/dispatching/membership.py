@@ -13,7 +13,7 @@ from dataclasses import replace
 import msgspec
 
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import several
+from gatelift.core.dispatching import several, user_gates
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -21,17 +21,16 @@ from gatelift.core.records.work import Owner, Work
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
+from gatelift_kube.objects.core import raw_status
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
 from gatelift_wire.values.single import Leaver
 
 REMOVED = "WorkerPodDeleted"
-_REMOVED = msgspec.json.encode(
-    {"phase": "Failed", "reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
-)
+_WHY = {"reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
+_REMOVED = msgspec.json.encode({"phase": "Failed"} | _WHY)
 """Status of an object that was removed at its worker and had not ended."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 
@@ -64,6 +63,7 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
     if not local:
         case.core.mark_attempt(attempt)  # who is to leave is said next, and nothing else may look again (HD-393)
+    user_gates.travel(case, uids)
 
 
 def tell(case: Case, view: ClusterView) -> None:
@@ -95,6 +95,7 @@ def tell(case: Case, view: ClusterView) -> None:
         return
     told.next_number(each.uid for each in leaves)
     told.joins((each.called.uid, each.called.name) for each in joins)
+    user_gates.travel(case, (each.called.uid for each in joins))
     for each in joins:
         gathered.runs_elsewhere(each.called.uid)
 
@@ -114,18 +115,12 @@ def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:
     for uid, name in attempt.told.members.items():
         if uid in attempt.told.leaves:
             continue
-        owner = named(core, work, name, uid)
+        owner = several.named(core, work, name, uid)
         meta = owner.object.metadata if owner is not None else None
         if meta is None or meta.deletion_timestamp is not None:
             # Its own grace: of a pod without a node an API server makes 0, whatever its user has said.
             found.append(Leaver(name=name, uid=uid))
     return tuple(found)
-
-
-def named(core: Core, work: Work, name: str, uid: str) -> Owner | None:
-    """Return one of the objects by name and UID."""
-    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
-    return found if found is not None and found.object.metadata.uid == uid else None
 
 
 def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> ObjectReport | None:
@@ -137,7 +132,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     gathered, uid = work.gathered, report.owner_uid
     if gathered is None or not uid:
         return None
-    owner, over = named(core, work, report.name, uid), mirror.over(report.status)
+    owner, over = several.named(core, work, report.name, uid), mirror.over(report.status)
     if report.gone:
         attempt.told.is_gone(uid)
     else:
@@ -161,7 +156,26 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         return None
     if mirror.over(report.status):
         attempt.told.has_ended(uid, report.name)
-    return report
+    by_that = over and (report.deleting or report.gone) and not _had_ended(attempt, owner, uid)
+    return replace(report, status=_with_why(report.status)) if by_that else report
+
+
+def _had_ended(attempt: Attempt, owner: Owner, uid: str) -> bool:
+    """Say whether an object had come to an end of its own, by what was heard of it or by what it shows."""
+    before = attempt.reports.get(owner.object.metadata.name)
+    known = before.status if before is not None and before.owner_uid == uid else b""
+    return any(mirror.over(each) and REMOVED.encode() not in each for each in (known, raw_status(owner.raw)))
+
+
+def _with_why(status: bytes) -> bytes:
+    """Return the status of an object that was deleted at its worker and ended by that; one that says why stays so.
+
+    A kubelet says Failed of what it had to stop, as of what failed by itself.
+    """
+    said = msgspec.json.decode(status)
+    if said.get("phase") != "Failed" or said.get("reason"):
+        return status
+    return msgspec.json.encode(said | _WHY)
 
 
 def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:

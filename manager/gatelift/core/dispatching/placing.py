@@ -12,7 +12,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import additions, fit, giving_back, membership
+from gatelift.core.dispatching import additions, fit, giving_back, membership, user_gates
 from gatelift.core.dispatching.several import order_of_all, why_not_live, with_needs
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
@@ -29,7 +29,6 @@ from gatelift.core.told import telling
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.shared.values import KindError
-from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
@@ -43,7 +42,6 @@ from gatelift_wire.values.messages import (
     Stop,
     TemplateBlob,
 )
-from gatelift_wire.values.single import SetUserGates
 
 
 def open_view(core: Core, cluster: str) -> ClusterView | None:
@@ -72,19 +70,19 @@ def converse(case: Case, owner: Owner) -> None:
         fresh = fresh or (anew and attempt.state is not AttemptState.CHOSEN)  # who is of it is said in each session
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):
             _commit(case, owner)
+            membership.tell(case, view)  # who has left since: what a Commit names anew goes on until it is told
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
             attempt.confirmed(view.session)
-            _user_gates(case, owner)
+            user_gates.tell(case, owner)
         return
     attempt.has_word()  # it has it in this session
-    _user_gates(case, owner)
+    user_gates.tell(case, owner)
     membership.tell(case, view)
 
 
 def _kept(core: Core, attempt: Attempt, session: int) -> bool:
-    """Say whether what was sent in `session` still stands: no resync has emptied the outboxes since (R6)."""
-    return session > 0 and session >= (core.sessions.resynced(attempt.cluster) or 0)
+    return core.sessions.keeps(attempt.cluster, session)
 
 
 def _commit(case: Case, owner: Owner) -> None:
@@ -104,7 +102,7 @@ def _commit(case: Case, owner: Owner) -> None:
     if not sent.session:
         core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
-    attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates(owner))
+    attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates.of(owner))
     membership.committed(case, sent.session, tuple(one.uid or one.template for one in commit.objects))
     giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
@@ -152,33 +150,6 @@ def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
     attempt.ended_as(Outcome(how=Wire.FINISHED, reason=texts.FAILED_TO_START, message=why, cluster=attempt.cluster))
     leave(core, attempt)
     core.mark_attempt(attempt)
-
-
-def _user_gates(case: Case, owner: Owner) -> None:
-    """Say which gates of his own the user has left on his object: as that changes, and once in each session.
-
-    An agent that starts again has forgotten it, and who leads now may not have been the one that said it. Nothing of
-    what runs, or was made without such gates: none can be added.
-    """
-    core, known, attempt = case.core, case.known, case.attempt
-    if attempt.cluster == LOCAL_CLUSTER or attempt.state not in UNLIFTED:
-        return
-    if not any(_of_users(pod_set.template.spec.scheduling_gates) for pod_set in known.spec.pod_sets):
-        return
-    gates = user_gates(owner)
-    if gates == attempt.gates_told and _kept(core, attempt, attempt.gates_session):
-        return
-    message = SetUserGates(key=attempt.key, name=owner.object.metadata.name, gates=gates)
-    attempt.tell_gates(gates, core.send(attempt.cluster, (message,), case.now).session)
-
-
-def user_gates(owner: Owner) -> tuple[str, ...]:
-    """Return the scheduling gates of a user's pod that are not ours."""
-    return _of_users(getattr(getattr(owner.object, "spec", None), "scheduling_gates", ()))
-
-
-def _of_users(gates: tuple[SchedulingGate, ...]) -> tuple[str, ...]:
-    return tuple(gate.name for gate in gates if not gate.name.startswith("kueue.x-k8s.io/"))
 
 
 def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:

@@ -16,7 +16,7 @@ from gatelift.core.records import record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
-from gatelift.core.records.work import Work
+from gatelift.core.records.work import Owner, Work
 from gatelift.core.rules import release
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
@@ -26,6 +26,7 @@ from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 
@@ -105,6 +106,12 @@ def templates(
             )
         )
     return tuple(objects), tuple(contents)
+
+
+def named(core: Core, work: Work, name: str, uid: str) -> Owner | None:
+    """Return one of the objects by name and UID."""
+    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
+    return found if found is not None and found.object.metadata.uid == uid else None
 
 
 def with_needs(

@@ -54,6 +54,10 @@ class Sessions:
         """Return the session of a cluster's last resync, None where there was none."""
         return self._resynced.get(cluster)
 
+    def keeps(self, cluster: str, session: int) -> bool:
+        """Say whether what was sent in a session still stands: no resync has emptied the outboxes since (R6)."""
+        return session > 0 and session >= self._resynced.get(cluster, 0)
+
     def ask_anew(self, cluster: str) -> None:
         """Ask a cluster in a new session for all that it has: what it said now does not prove itself."""
         self._unproved.add(cluster)

@@ -22,7 +22,7 @@ from gatelift_agent.core.placement.placements import (
     PlacementState,
     Tracked,
 )
-from gatelift_agent.core.refusing import policy, sanitise, starting
+from gatelift_agent.core.refusing import podspecs, policy, sanitise, starting
 from gatelift_agent.core.refusing.podspecs import SpecError
 from gatelift_agent.core.seeing import doubts
 from gatelift_agent.core.state import asking
@@ -125,7 +125,7 @@ def make(world: World, placement: Placement, tracked: Tracked, now: float) -> No
             return
         clean = sanitise.sanitise(kind, spec, world.settings.policy)
         tracked.granted = allowances.granted(placement, tracked.pod_set, kind, clean)
-        metadata = notes(world, placement, tracked, tracked.granted)
+        metadata = notes(world, placement, tracked, tracked.granted, podspecs.user_gates(spec))
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
         body = kind.document(part, placing(world, placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
@@ -143,7 +143,9 @@ def _policy_refusal(world: World, placement: Placement, tracked: Tracked, spec: 
     )
 
 
-def notes(world: World, placement: Placement, tracked: Tracked, granted: dict[str, int]) -> bytes:
+def notes(
+    world: World, placement: Placement, tracked: Tracked, granted: dict[str, int], gates: tuple[str, ...] = ()
+) -> bytes:
     """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
     marks = shapes.marks(tracked.metadata)
     annotations = dict(marks.annotations or {})
@@ -154,6 +156,8 @@ def notes(world: World, placement: Placement, tracked: Tracked, granted: dict[st
         annotations[ownership.ANNOTATION_USER_UID] = tracked.user_uid
     if world.kind(placement).gathers:
         annotations[ownership.ANNOTATION_KIND] = placement.kind
+        if gates:
+            annotations[ownership.ANNOTATION_USER_GATES] = ",".join(gates)
     if tracked.joined:
         annotations[ownership.ANNOTATION_JOINED] = "true"
     if placement.objects_wanted > 1:

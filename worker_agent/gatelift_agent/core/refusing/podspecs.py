@@ -8,6 +8,7 @@ import msgspec
 
 from gatelift_agent.core.values import shapes
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.json_parts import Json, inner, objects
 from gatelift_kinds.shared.server_additions import CONTAINER_LISTS
 from gatelift_kinds.shared.values import PodSpecAt
@@ -73,6 +74,17 @@ def containers(path: str, spec: Json) -> list[tuple[str, Json]]:
     for name in CONTAINER_LISTS:
         found += [(f"{path}.{name}[{each.get('name', '')}]", each) for each in objects(spec, name)]
     return found
+
+
+def user_gates(content: bytes) -> tuple[str, ...]:
+    """Return the scheduling gates of a pod's spec that are not ours, none where it cannot be read."""
+    if b"schedulingGates" not in content:
+        return ()
+    try:
+        names = [each.get("name") for each in objects(parse(content), "schedulingGates")]
+    except SpecError:
+        return ()
+    return tuple(name for name in names if isinstance(name, str) and name not in markers.GATES_OF_ADMISSION)
 
 
 def grace_seconds(content: bytes) -> float | None:

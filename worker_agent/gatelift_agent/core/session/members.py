@@ -19,7 +19,7 @@ from gatelift_agent.core.refusing import podspecs
 from gatelift_agent.core.session import naming, objects
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
-from gatelift_kube.objects.core import raw_status
+from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.limits import GRACE_SECONDS
 from gatelift_wire.values.messages import Change, Commit, ObjectReport, ObjectTemplate, PodSetRequest
@@ -87,6 +87,7 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
             tracked.user_uid = tracked.user_uid or one.uid
             tracked.template, tracked.pod_set = one.template, one.pod_set
             tracked.metadata = objects.metadata(world, one) or tracked.metadata
+            _take_gates(world, tracked)
         elif placement.found and not world.local:
             _is_not_found(world, placement, one, begun=begun)
         elif placement.found or (world.local and placement.state in STARTING):
@@ -96,6 +97,15 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
     if placement.found:
         placement.found = False
         rebuilding.set_state(world, placement)
+
+
+def _take_gates(world: World, tracked: Tracked) -> None:
+    """Take which gates of his own the user has left on a member that waits: nobody may have said that they are off."""
+    obj, template = tracked.object, world.templates.get(tracked.template)
+    said = obj.metadata.annotations.get(ownership.ANNOTATION_USER_GATES, "") if obj is not None else ""
+    if isinstance(obj, Pod) and said and template is not None:
+        off = {*said.split(",")} - {*podspecs.user_gates(template)}
+        tracked.user_gates = tuple(each.name for each in obj.spec.scheduling_gates if each.name not in off)
 
 
 def _with(commit: Commit, order: Change) -> Commit:

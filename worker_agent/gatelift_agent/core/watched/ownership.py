@@ -40,6 +40,9 @@ ANNOTATION_USER_UID = "gatelift.dev/user-uid"
 ANNOTATION_JOINED = "gatelift.dev/joined"
 """On what came to a placement that was live: it had no slot from the commit on."""
 
+ANNOTATION_USER_GATES = "gatelift.dev/user-gates"
+"""The gates of their user that an object came with, where its kind gathers: what else holds it was added here."""
+
 ANNOTATION_KIND = "gatelift.dev/kind"
 """Name of the kind of a placement whose objects come and go: objects of one resource are of several kinds."""
 
