@@ -24,6 +24,7 @@ from gatelift.core.told import mirror
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
 from gatelift_wire.values.single import Leaver
@@ -208,7 +209,7 @@ def is_unshown(case: Case) -> bool:
             if owner is not None:
                 core.mark_owner_alone(owner)
     for uid, name in tuple(attempt.told.ends.items()):
-        owner = named(core, work, name, uid)
+        owner = several.named(core, work, name, uid)
         if owner is not None and _is_to_show(core, owner):
             return True
         attempt.told.shows_end(uid)

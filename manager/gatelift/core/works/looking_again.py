@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core.dispatching import membership
+from gatelift.core.dispatching import several
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import Work
@@ -17,7 +17,7 @@ def reads_anew(core: Core, work: Work, gathered: Gathered) -> bool:
     if not unread:
         return False
     for called in gathered.read_anew(unread):
-        owner = membership.named(core, work, called.name, called.uid)
+        owner = several.named(core, work, called.name, called.uid)
         if owner is not None:
             core.mark_owner_alone(owner)
     core.agenda.mark(work.look)  # the rest, and what follows from all of them
