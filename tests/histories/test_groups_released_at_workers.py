@@ -93,6 +93,7 @@ def test_hd_369_an_end_that_somebody_shows_at_home_frees_nothing_of_what_runs(
     cluster = placed(history)
     if away:
         history.cut(cluster)
+    history.world.members.forged.add("a")
     history.edit("home", POD, "a", {"status": {"phase": "Succeeded"}}, "status")
     if another_leads:
         lead_anew(history)
@@ -188,6 +189,7 @@ def test_hd_370_a_member_deleted_before_a_new_leader_has_said_who_is_there_leave
 def test_hd_369_what_its_worker_says_to_run_stays_at_home_until_it_has_stopped_there() -> None:
     history = a_world()
     placed(history, takes=(20.0, 0.0, 0.0))
+    history.world.members.forged.add("a")
     history.edit("home", POD, "a", {"status": {"phase": "Succeeded"}}, "status")
     lead_anew(history)
     history.until("it is shown as it is", lambda: groups.phases(history)["a"] == "Running", 60.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.pod_group.gate import operations
+from gatelift_kinds.shared.gate_of_members import operations
 
 K = "kueue.x-k8s.io/"
 NAMED = {f"{K}pod-group-name": "crew", f"{K}pod-group-role": "workers"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gatelift_kinds.pod_group import gate
+from gatelift_kinds.shared import gate_of_members as gate
 from gatelift_kube.values.resources import POD
 from support.manager.group_world import GROUP, K
 from support.sim import groups

@@ -30,6 +30,8 @@ class Members:
         """As which pod set each was let go: labels may be edited later."""
         self._succeeded: dict[str, str] = {}
         """Users' pods that show it, by UID, with their names."""
+        self.forged: set[str] = set()
+        """Names of pods whose end a hand has written at home."""
         self.checks = 0
 
     def follow(self, cluster: Cluster, *, management: bool) -> None:
@@ -62,7 +64,8 @@ class Members:
         said = pod["metadata"].get("labels", {}).get(POD_SET)
         if said:
             self._sets.setdefault((cluster, uid), said)
-        if cluster == LOCAL and not removed and _phase(pod) == "Succeeded":
+        shows = cluster == LOCAL and not removed and _phase(pod) == "Succeeded"
+        if shows and pod["metadata"]["name"] not in self.forged:
             self._succeeded[uid] = pod["metadata"]["name"]
         if not (removed or restoring):
             self._check(belongs.work)

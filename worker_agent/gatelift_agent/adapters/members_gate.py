@@ -21,7 +21,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from gatelift_kinds.pod_group import gate
+from gatelift_kinds.shared import gate_of_members as gate
 from gatelift_kinds.shared import markers
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ConflictError, KubeError, NotFoundError
@@ -30,7 +30,7 @@ from gatelift_kube.serving.door import Door, Limits
 from gatelift_kube.serving.material_context import serving_context
 from gatelift_kube.serving.material_store import MaterialStore
 from gatelift_kube.values.numbers import whole
-from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.values.unreadable import UNREADABLE
 from gatelift_wire.values.keys import LABEL_ACCEPT, LABEL_ORIGIN
 
@@ -197,7 +197,7 @@ def webhook(settings: GateSettings, ca_bundle: bytes) -> dict[str, Any]:
                 "apiGroups": [""],
                 "apiVersions": ["v1"],
                 "operations": ["CREATE"],
-                "resources": ["pods"],
+                "resources": [POD.plural],
                 "scope": "Namespaced",
             }
         ],
