@@ -72,7 +72,7 @@ def _give_places(world: World, placement: Placement, waiting: list[Newcomer], no
             elif now < (due := one.is_beyond(now) + BEYOND_SECONDS):
                 world.wakes.ask(placement.key, due)
             elif _turn_away(world, one, f"beyond the {declared[one.role].count} of set {one.role}", now):
-                placement.turns_away(one.role)
+                placement.came_and_went.turns_away(one.role)
                 world.look(placement.key)
 
 
@@ -153,7 +153,7 @@ def _kept(placement: Placement, pod_set: str, *, sure: bool) -> int:
     """
     found = [each for each in placement.objects.values() if each.pod_set == pod_set and _keeps_place(each)]
     unsure = sum(each.missing or each.unproven for each in found) if sure else 0
-    return len(found) - unsure + sum(each.pod_set == pod_set for each in placement.heirs.values())
+    return len(found) - unsure + sum(each.pod_set == pod_set for each in placement.came_and_went.heirs.values())
 
 
 def _keeps_place(tracked: Tracked) -> bool:
@@ -175,7 +175,11 @@ def _begun(placement: Placement) -> str:
 def _is_free(placement: Placement, one: Newcomer) -> bool:
     """Say whether no object of the placement has the name, or waits for it."""
     name = one.ref.key.name
-    return len(placement.objects) < OBJECTS_MAX and name not in placement.objects and name not in placement.heirs
+    return (
+        len(placement.objects) < OBJECTS_MAX
+        and name not in placement.objects
+        and name not in placement.came_and_went.heirs
+    )
 
 
 def _fits(world: World, placement: Placement, one: Newcomer, declared: PodSetRequest | None) -> bool:

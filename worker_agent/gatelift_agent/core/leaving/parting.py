@@ -32,13 +32,13 @@ def leave(world: World, placement: Placement, tracked: Tracked, now: float) -> N
 def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
     """Know an object no more, and say so; who waits for its name is next."""
     world.untrack(placement, tracked)
-    placement.left[whose(world, tracked)] = None  # "" of what nobody can name is nobody's
-    if len(placement.left) > LEFT_MAX:
-        del placement.left[next(iter(placement.left))]
+    placement.came_and_went.left[whose(world, tracked)] = None  # "" of what nobody can name is nobody's
+    if len(placement.came_and_went.left) > LEFT_MAX:
+        del placement.came_and_went.left[next(iter(placement.came_and_went.left))]
     tracked.object = None
     if not (world.local or tracked.made_here):
         world.say(reports.object_report(placement, tracked))
-    heir = placement.heirs.pop(tracked.name, None)
+    heir = placement.came_and_went.heirs.pop(tracked.name, None)
     if heir is not None:
         world.track(placement, heir)
     for other in world.placements_at(tracked.ref):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_agent.core.placement.membership import Membership, nothing
 from gatelift_agent.core.placement.pods_of_jobs import Hidden, Shortage
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
@@ -236,7 +237,7 @@ class Tracked:
     """Since when something else has its name, None: nothing has."""
     granted: dict[str, int] | None = None
     """What one pod of it may ask for; None: made by a process before this one (`allowances`)."""
-    sampled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sampled: Mapping[str, Mapping[str, int]] = field(default_factory=nothing)
     """What a pod of each pod set of it would ask for here, as the API server said from `sampled_at` on."""
     sampled_at: float = 0.0
     made: Made | None = None
@@ -301,12 +302,8 @@ class Placement:
     objects_wanted: int = 0
     change_number: int = 0
     """Of the last `Change` that was taken in sessions that followed each other by resume."""
-    heirs: dict[str, Tracked] = field(default_factory=dict)
-    """Objects that wait until one of another user's object has stopped, whose name they are to have."""
-    turned_away: dict[str, int] = field(default_factory=dict)
-    """By pod set: how many pods that a driver made here were ended unused, beyond the count."""
-    left: dict[str, None] = field(default_factory=dict)
-    """UIDs of user's objects of which nothing is left here: none is made again."""
+    membership: Membership | None = None
+    """Of objects that come and go, once any has (`heirs`, `left`, `turned_away`)."""
     found: bool = False
     """Made of what a start found, and not named by a commit since; `unsure`: and what had vanished before may run."""
     unsure: bool = False
@@ -370,12 +367,15 @@ class Placement:
     look_from: float = 0.0
     """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
     looked_as: PlacementState | None = None
-    child_retry_at: dict[str, float] = field(default_factory=dict)
+    child_retry_at: Mapping[str, float] = field(default_factory=nothing)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 
-    def turns_away(self, pod_set: str) -> None:
-        """Count a pod that a driver made here and that has no place."""
-        self.turned_away[pod_set] = self.turned_away.get(pod_set, 0) + 1
+    @property
+    def came_and_went(self) -> Membership:
+        """What is known of objects that come and go."""
+        if self.membership is None:
+            self.membership = Membership()
+        return self.membership
 
     def move(self, move: Move) -> None:
         """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""

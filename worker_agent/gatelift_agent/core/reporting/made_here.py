@@ -55,5 +55,5 @@ def _of_set(world: World, placement: Placement, name: str, of_set: list[Tracked]
         succeeded=total.succeeded + succeeded,
         terminating=total.terminating + left,
         remaining=total.remaining + left,
-        rejected=placement.turned_away.get(name, 0),
+        rejected=placement.came_and_went.turned_away.get(name, 0),
     )

@@ -126,18 +126,17 @@ def _end(
     `most`: seconds of grace that they have at most. Who is on the way with more, by whomever, is asked for as well.
     """
     known = placement.child_retry_at
-    placement.child_retry_at = {
-        pod.metadata.uid: known.get(pod.metadata.uid, now + COLLECT_SECONDS) for pod in unwanted
-    }
+    retry_at = {pod.metadata.uid: known.get(pod.metadata.uid, now + COLLECT_SECONDS) for pod in unwanted}
+    placement.child_retry_at = retry_at
     asked = []
     for pod in unwanted:
         uid = pod.metadata.uid
         if pod.metadata.deletion_timestamp is not None and not _ends_later(pod, most):
             continue
-        if placement.child_retry_at[uid] > now:
-            world.wakes.ask(placement.key, placement.child_retry_at[uid])
+        if retry_at[uid] > now:
+            world.wakes.ask(placement.key, retry_at[uid])
         elif world.leadership.acts(now) and world.has_room(placement):
-            placement.child_retry_at[uid] = now + COLLECT_SECONDS
+            retry_at[uid] = now + COLLECT_SECONDS
             world.wakes.ask(placement.key, now + COLLECT_SECONDS)
             own = Tracked(ref=ref_of(POD, pod.metadata), object=pod, grace_seconds=most)
             asking.child_delete(world, placement, pod, now, grace_seconds=graces.grace_seconds(placement, own))

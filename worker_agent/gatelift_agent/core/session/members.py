@@ -159,7 +159,7 @@ def _join(world: World, placement: Placement, one: ObjectTemplate) -> None:
     known = placement.objects.get(one.name)
     if known is not None and _is_of(world, known, one):
         return
-    if whose in placement.left:
+    if whose in placement.came_and_went.left:
         _say_gone(world, placement, one.name, whose)
         return
     refused = _why_not(world, placement, one)
@@ -169,11 +169,11 @@ def _join(world: World, placement: Placement, one: ObjectTemplate) -> None:
         _add(world, placement, one, joined=True)
     else:
         known.delete_asked = True  # at home, where no two have one name, it is gone, and may still run (HD-388)
-        placement.heirs[one.name] = _tracked(world, placement, one, joined=True)
+        placement.came_and_went.heirs[one.name] = _tracked(world, placement, one, joined=True)
 
 
 def _why_not(world: World, placement: Placement, one: ObjectTemplate) -> tuple[Refusal, str] | None:
-    if len(placement.objects) + len(placement.heirs) >= 2 * objects.OBJECTS_MAX:
+    if len(placement.objects) + len(placement.came_and_went.heirs) >= 2 * objects.OBJECTS_MAX:
         return Refusal.TOO_LARGE, f"objects: {2 * objects.OBJECTS_MAX} are known of this placement; no more join"
     return None if world.local else objects.why_none_of(world, world.kind(placement), (one,))
 
@@ -212,19 +212,19 @@ def _grace(world: World, one: ObjectTemplate) -> float:
 
 def _leave(world: World, placement: Placement, leaver: Leaver) -> None:
     """Take that an object is to go; of one that is not here it is said at once, unless it may have been let go."""
-    known, heir = placement.objects.get(leaver.name), placement.heirs.get(leaver.name)
+    known, heir = placement.objects.get(leaver.name), placement.came_and_went.heirs.get(leaver.name)
     if known is not None and parting.whose(world, known) == leaver.uid:
         known.delete_asked, known.grace_seconds = True, leaver.grace_seconds
     elif heir is not None and parting.whose(world, heir) == leaver.uid:
-        del placement.heirs[leaver.name]
-        placement.left[leaver.uid] = None
+        del placement.came_and_went.heirs[leaver.name]
+        placement.came_and_went.left[leaver.uid] = None
         _say_gone(world, placement, leaver.name, leaver.uid)
-    elif leaver.uid not in placement.left and known is None and placement.unsure and world.unheard:
+    elif leaver.uid not in placement.came_and_went.left and known is None and placement.unsure and world.unheard:
         one = ObjectTemplate(name=leaver.name, pod_set="", template="", uid=leaver.uid)
         _is_not_found(world, placement, one, begun=True)
         placement.objects[leaver.name].delete_asked = True
     else:
-        placement.left[leaver.uid] = None
+        placement.came_and_went.left[leaver.uid] = None
         _say_gone(world, placement, leaver.name, leaver.uid)
 
 

@@ -71,7 +71,11 @@ def _keep_template(world: World, blob: TemplateBlob) -> None:
 
 def _set_user_gates(world: World, order: SetUserGates) -> None:
     placement = world.placements.get(order.key)
-    named = (placement.heirs.get(order.name) or placement.objects.get(order.name)) if placement is not None else None
+    named = (
+        (placement.came_and_went.heirs.get(order.name) or placement.objects.get(order.name))
+        if placement is not None
+        else None
+    )
     if named is not None:
         named.user_gates = order.gates
         world.look(order.key)

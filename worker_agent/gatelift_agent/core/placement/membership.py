@@ -1,0 +1,39 @@
+"""Objects that come to a live placement and leave it, and what most placements have nothing of. Pure.
+
+Neighbour: `placements`. A pod of its own has none of this, and there are ten thousands of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gatelift_agent.core.placement.placements import Tracked
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def nothing() -> Mapping[str, Any]:
+    """Return one empty mapping for all that have nothing."""
+    return _NOTHING
+
+
+@dataclass(slots=True)
+class Membership:
+    """Who came to a live placement, and who left it.
+
+    `heirs`: those that wait until one of another user's object has stopped, whose name they are to have. `left`: UIDs
+    of user's objects of which nothing is left here: none is made again. `turned_away`: by pod set, how many pods that a
+    driver made here were ended unused, beyond the count.
+    """
+
+    heirs: dict[str, Tracked] = field(default_factory=dict)
+    left: dict[str, None] = field(default_factory=dict)
+    turned_away: dict[str, int] = field(default_factory=dict)
+
+    def turns_away(self, pod_set: str) -> None:
+        """Count one that was ended unused."""
+        self.turned_away[pod_set] = self.turned_away.get(pod_set, 0) + 1
