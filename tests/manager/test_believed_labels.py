@@ -77,6 +77,8 @@ def test_hd_43_at_local_another_object_of_that_name_is_not_the_users(uid: str) -
             key=key, namespace=owner["namespace"], name=owner["name"], state="Running", lifted=True, digest=digest
         )
 
-    assert belief.stands(known, "local", entry(owner["uid"]))
-    assert not belief.stands(known, "local", entry(uid))
-    assert belief.stands(known, "a", entry(uid)), "at a worker the object is another one, made by its agent"
+    assert belief.stands(world.machine.core, known, "local", entry(owner["uid"]))
+    assert not belief.stands(world.machine.core, known, "local", entry(uid))
+    assert belief.stands(world.machine.core, known, "a", entry(uid)), (
+        "at a worker the object is another one, made by its agent"
+    )

@@ -10,6 +10,7 @@ told again which objects are meant, and answers by what it finds (R4). Neighbour
 from __future__ import annotations
 
 from gatelift.core.conclusions.epoch_texts import LABELS_NOT_BELIEVED, labels_not_believed
+from gatelift.core.records import given
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state import few_lines
@@ -22,15 +23,22 @@ from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey, objects_digest
 
 
-def stands(known: Workload, cluster: str, entry: InventoryEntry) -> bool:
-    """Say whether an entry stands where a Workload's object is placed; True where its Workload names no object."""
+def stands(core: Core, known: Workload, cluster: str, entry: InventoryEntry) -> bool:
+    """Say whether an entry stands where a Workload's object is placed; True where its Workload names no object.
+
+    One of several objects: after a restart its agent calls it after one of them, which may have gone at home since. It
+    bears the mark that this very placement was given (`given`), whoever is of it.
+    """
     owners = owners_of(known)
     if not owners:
         return True
     if entry.namespace != known.metadata.namespace:
         return False
-    if cluster != LOCAL_CLUSTER and _is_of_group(known):  # after a restart its agent calls it after one of the pods
-        return entry.name == owners[0].name or any(entry.name == one.name for one in known.metadata.owner_references)
+    if cluster != LOCAL_CLUSTER and _is_of_group(known):
+        if entry.name == owners[0].name or any(entry.name == one.name for one in known.metadata.owner_references):
+            return True
+        key = ref_of(known).key
+        return given.is_ours(core.links.given(cluster, entry.key, key.namespace, key.name), entry.given)
     named = [owner for owner in owners if owner.name == entry.name]
     if cluster != LOCAL_CLUSTER or not entry.digest:
         return bool(named)
@@ -44,8 +52,8 @@ def names_others(core: Core, attempt: Attempt, entry: InventoryEntry) -> bool:
         return False
     found = sum(count for _, count in entry.counts)
     if attempt.cluster != LOCAL_CLUSTER and _is_of_group(known):
-        return not stands(known, attempt.cluster, entry)  # its objects come and go, and it is told all of them anew
-    return not stands(known, attempt.cluster, entry) or found > max(1, len(known.spec.pod_sets))
+        return not stands(core, known, attempt.cluster, entry)  # objects come and go, and it is told all of them anew
+    return not stands(core, known, attempt.cluster, entry) or found > max(1, len(known.spec.pod_sets))
 
 
 def _is_of_group(known: Workload) -> bool:
@@ -56,7 +64,7 @@ def _is_of_group(known: Workload) -> bool:
 def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:
     """Say whether what a cluster lists, and no live placement is, only wears our labels; of a UID it is told once."""
     known = core.knowledge.workload_of(entry.key.uid)
-    if known is None or stands(known, cluster, entry):
+    if known is None or stands(core, known, cluster, entry):
         return False
     is_news = core.caution.list_nobodys(cluster, entry.key)  # thousands of its epochs are no more news than one
     text = labels_not_believed(cluster, f"{entry.namespace}/{entry.name}", str(entry.key.epoch))

@@ -87,7 +87,7 @@ def tell(case: Case, view: ClusterView) -> None:
     leaves = _leaves(core, attempt, work)
     if not (joins or leaves):
         return
-    objects, contents = several.templates(attempt, gathered, joins)
+    objects, contents = several.templates(core, attempt, gathered, joins)
     blobs = core.sessions.new_blobs(attempt.cluster, view.session, contents)
     number = told.number + 1
     change = Change(key=attempt.key, number=number, join=objects, leave=leaves)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from gatelift.core import texts
 from gatelift.core.dispatching import additions, fit
 from gatelift.core.dispatching.uncounted import with_uncounted
-from gatelift.core.records import record
+from gatelift.core.records import given, record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -46,7 +46,7 @@ def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -
     local = attempt.cluster == LOCAL_CLUSTER
     asked = fit.pod_set_requests(attempt, known)
     asked = additions.with_additions(asked if local else with_uncounted(core, asked, known), known, checks)
-    objects, contents = templates(attempt, gathered, parts)
+    objects, contents = templates(core, attempt, gathered, parts)
     if not local:
         asked, shapes = _with_shapes(core, attempt, asked, gathered)
         contents += shapes
@@ -83,25 +83,30 @@ def _compared(gathered: Gathered, parts: Sequence[PlacedPart]) -> tuple[PlacedPa
 
 
 def templates(
-    attempt: Attempt, gathered: Gathered, parts: Sequence[PlacedPart]
+    core: Core, attempt: Attempt, gathered: Gathered, parts: Sequence[PlacedPart]
 ) -> tuple[tuple[ObjectTemplate, ...], tuple[bytes, ...]]:
-    """Return objects as their cluster is told of them, and what they name by a digest; at `local` each by its UID."""
+    """Return objects as their cluster is told of them, and what they name by a digest; at `local` each by its UID.
+
+    All of a placement bear one mark (`given`), over the place of its Workload: who is of it comes and goes.
+    """
     if attempt.cluster == LOCAL_CLUSTER:
         mine = (ObjectTemplate(name=each.called.name, pod_set=each.pod_set, template=each.called.uid) for each in parts)
         return tuple(mine), ()
+    mark = core.links.given(attempt.cluster, attempt.key, attempt.workload.namespace, attempt.workload.name)
     objects: list[ObjectTemplate] = []
     contents: dict[bytes, None] = {}
     for each in parts:
         part = gathered.travels_as(each.called.uid)
         if part is None:
             continue
-        contents |= {part.spec: None, part.metadata: None}
+        metadata = given.with_mark(part.metadata, mark)
+        contents |= {part.spec: None, metadata: None}
         objects.append(
             ObjectTemplate(
                 name=part.name,
                 pod_set=each.pod_set,
                 template=blob_hash(part.spec),
-                marks=blob_hash(part.metadata),
+                marks=blob_hash(metadata),
                 uid=each.called.uid,
             )
         )
