@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -20,12 +20,13 @@ class _Shown:
 class ShownObjects:
     """Changed by its methods only. An attempt that waits has none of it, and there are many of those."""
 
-    _shown: dict[str, _Shown] = field(default_factory=dict)
+    _shown: dict[str, _Shown] | None = None
 
     def shown(self, name: str) -> None:
         """Take that a user's object shows what was reported, or is being written so."""
-        if name in self._shown:
-            self._shown[name].unshown_since = None
+        one = self._known(name)
+        if one is not None:
+            one.unshown_since = None
 
     def mirrors(self, name: str, now: float) -> None:
         """Take that a user's object is being written so."""
@@ -34,7 +35,7 @@ class ShownObjects:
 
     def mirrored_at(self, name: str, otherwise: float) -> float:
         """Return when a user's object was last asked to be written so."""
-        one = self._shown.get(name)
+        one = self._known(name)
         return otherwise if one is None or one.mirrored_at is None else one.mirrored_at
 
     def unshown(self, name: str, now: float) -> float:
@@ -46,7 +47,7 @@ class ShownObjects:
 
     def has_shown(self, name: str, stages: frozenset[str]) -> frozenset[str]:
         """Take what a user's object shows of how far it is; return all that it has shown in this attempt."""
-        one = self._shown.get(name)
+        one = self._known(name)
         before = one.stages if one is not None else _NOTHING
         if stages <= before:
             return before
@@ -54,5 +55,10 @@ class ShownObjects:
         one.stages = before | stages
         return one.stages
 
+    def _known(self, name: str) -> _Shown | None:
+        return self._shown.get(name) if self._shown is not None else None
+
     def _of(self, name: str) -> _Shown:
+        if self._shown is None:
+            self._shown = {}
         return self._shown.setdefault(name, _Shown())

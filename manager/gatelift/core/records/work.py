@@ -91,7 +91,7 @@ class Work:
     gathered: Gathered | None = None
     _said: tuple[str, ...] = ()
     _says_from: float | None = None
-    _said_of: dict[str, str] = field(default_factory=dict)
+    _said_of: dict[str, str] | None = None
     _let_go_by: str = ""
 
     @property
@@ -185,7 +185,8 @@ class Work:
         at, is_there = self._find(owner)
         if is_there:
             del self.objects[at]
-        self._said_of.pop(owner.object.metadata.uid, None)
+        if self._said_of is not None:
+            self._said_of.pop(owner.object.metadata.uid, None)
         if self.gathered is not None:
             self.gathered.drop(owner.object.metadata.uid)
             self.gathered = self.gathered if self.objects else None
@@ -215,9 +216,11 @@ class Work:
 
     def says_anew_of(self, uid: str, text: str) -> bool:
         """Say whether what is told of one of several objects is not what was told of it last, and take that it is."""
-        if self._said_of.get(uid, "") == text:
+        before = self._said_of or {}
+        if before.get(uid, "") == text:
             return False
-        self._said_of[uid] = text
+        self._said_of = before
+        before[uid] = text
         return True
 
     def _find(self, owner: Owner) -> tuple[int, bool]:
