@@ -187,3 +187,21 @@ def test_pg_17_mc_11_an_evicted_group_is_never_shown_as_failed_and_runs_again_wi
     history.edit("home", WORKLOAD, GROUP, {"spec": {"active": True}})
     history.until("all three run", lambda: groups.run_there(history) == ABC, 300.0)
     assert groups.whose(history) == before
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0])
+def test_hd_406_a_member_is_replaced_in_a_session_that_was_resumed(history: History, seconds: float) -> None:
+    """PG-7: what runs is confirmed anew where something of it is to start."""
+    placed(history)
+    cluster = groups.cluster_of(history)
+    if seconds:
+        history.cut(cluster)
+        history.passes(seconds)
+        history.mend(cluster)
+    else:
+        history.world.net.break_all(cluster)
+    history.passes(20)
+    history.delete("home", POD, "b")
+    history.until("it has gone", lambda: groups.names(history) == ["a", "c"], 60.0)
+    groups.make(history, "d")
+    history.until("another runs", lambda: groups.run_there(history) == ["a", "c", "d"], 120.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gatelift_agent.core.advancing import applying, lifting
 from gatelift_agent.core.changes import edits
 from gatelift_agent.core.placement.placements import Placement, PlacementState
+from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 
 
@@ -23,5 +24,7 @@ def advance(world: World, placement: Placement, now: float) -> None:
             world.note("warning", text, placement, object=str(tracked.ref))
             tracked.delete_asked = True
             world.look(placement.key)
+    if not world.local and any(not (each.lift_asked or each.is_gone) for each in joined):
+        starting.ask_word(world, placement, now)  # a session that was resumed has confirmed nothing that runs
     if placement.state is PlacementState.RUNNING:
         lifting.lift_joined(world, placement, joined, now)
