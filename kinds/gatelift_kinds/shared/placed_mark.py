@@ -31,8 +31,8 @@ MARKS_MAX = 8
 """Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
 KEPT = 512
 KEPT_CHARS_MAX = PREFIX_MAX + len("/") + 2 * VALUE_MAX
-"""Tolerations whose reading is kept, and how long one is at most: 1 MB. Each version of a pod has the same ones, one soon
-after the other: what is kept of more pods than change at a time is only memory."""
+"""Tolerations whose reading is kept, and how long one is at most: 1 MB. Each version of a pod has the same ones, soon
+after each other: what is kept of more pods than change at a time is only memory."""
 
 
 class Mark(NamedTuple):
