@@ -107,7 +107,11 @@ async def test_where_nothing_asks_it_that_is_told(server: FakeApiServer, gate: M
 async def test_the_api_shows_newcomers_and_leaves_the_others_to_the_watch_of_our_label(
     server: FakeApiServer, client: Client
 ) -> None:
-    """What bears our label is shown, and called gone, by one watch alone: the other one loses it as it is taken in."""
+    """What bears our label is called gone by one watch alone: the other one loses it as it is taken in.
+
+    The look for what is hidden may show a newcomer once more, and never before the watch that says that it went.
+    """
+    server.selects_labels = True
     heard: list[Any] = []
     supervisor = Supervisor(lambda _name, _error: None)
     api = WorkerApi(
@@ -124,7 +128,7 @@ async def test_the_api_shows_newcomers_and_leaves_the_others_to_the_watch_of_our
     server.put(POD, "new", "team", metadata={"labels": mark})
     server.put(POD, "taken", "team", metadata={"labels": {**mark, "gatelift.dev/origin": "o"}})
     api.watch_namespaces(["team"])
-    await until(lambda: _names(heard, ObjectSeen) == ["new", "taken"], "both are shown, each once")
+    await until(lambda: sorted(set(_names(heard, ObjectSeen))) == ["new", "taken"], "both are shown")
     server.remove(POD, "taken", "team")
     server.remove(POD, "new", "team")
     await until(lambda: _names(heard, ObjectGone) == ["new", "taken"], "both are called gone, each once")

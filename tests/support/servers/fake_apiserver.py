@@ -76,6 +76,7 @@ class FakeApiServer:
         self.kept_back = 0
         """Events that watches did not bring because of `mute`."""
         self.end_watches_at_once = False
+        self.selects_labels = False  # True: lists and watches show what their labelSelector names, as a real server does
         self._objects: dict[str, dict[str, Any]] = {}
         self._history: list[Event] = []
         self._watches: dict[int, tuple[web.Request, Events]] = {}
@@ -269,7 +270,12 @@ class FakeApiServer:
         return web.json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
     def _list(self, request: web.Request) -> web.Response:
-        names = sorted(path for path in self._objects if _collection(path) == _collection(request.path + "/x"))
+        selector = request.query.get("labelSelector", "") if self.selects_labels else ""
+        names = sorted(
+            path
+            for path, found in self._objects.items()
+            if _collection(path) == _collection(request.path + "/x") and selects(selector, found)
+        )
         token = request.query.get("continue", "")
         if token and self.expire_tokens:
             self.expire_tokens = False
@@ -294,10 +300,13 @@ class FakeApiServer:
             if event[0] > since:
                 queue.put_nowait(event)
         self._watches[id(request)] = (request, queue)
+        selector = request.query.get("labelSelector", "") if self.selects_labels else ""
         try:
             while (event_or_end := await queue.get()) is not None:
                 _, path, kind, made = event_or_end
                 if _collection(path) != _collection(request.path + "/x"):
+                    continue
+                if kind not in ("BOOKMARK", "ERROR") and not selects(selector, made):
                     continue
                 if self.mute:
                     self.kept_back += 1
@@ -315,6 +324,23 @@ def _collection(path: str) -> tuple[str, ...]:
         at = parts.index("namespaces")
         parts = parts[:at] + parts[at + 2 :]
     return tuple(parts[:-1])
+
+
+def selects(selector: str, found: dict[str, Any]) -> bool:
+    """Say whether an object's labels match: `key`, `!key`, `key=value` and `key!=value`, all of them by commas."""
+    labels = found["metadata"].get("labels") or {}
+    for term in filter(None, selector.split(",")):
+        key, differs, value = term.partition("!=")
+        if differs:
+            matches = labels.get(key) != value
+        elif "=" in term:
+            key, _, value = term.partition("=")
+            matches = labels.get(key) == value.removeprefix("=")
+        else:
+            matches = (key.removeprefix("!") in labels) != key.startswith("!")
+        if not matches:
+            return False
+    return True
 
 
 def merged(old: Any, patch: Any) -> Any:

@@ -303,7 +303,8 @@ class WorkerApi:
             for task in self._namespace_tasks.pop(left):
                 task.cancel()
         for namespace in sorted(wanted - self._namespace_tasks.keys()):
-            waiting, listed = set(range(len(self._watched) + 1)), asyncio.Event()
+            watches = len(self._watched) + self._adopts
+            waiting, listed = set(range(watches + 1)), asyncio.Event()
             self._namespace_tasks[namespace] = [
                 self._reflect(
                     resource,
@@ -315,8 +316,10 @@ class WorkerApi:
             ]
             if self._adopts:
                 made_here = Selection(namespace=namespace, labels=LABEL_MADE_HERE)
-                self._namespace_tasks[namespace].append(self._reflect(POD, made_here, self._show_newcomer))
-            emit = self._namespace_emit(namespace, len(self._watched), waiting, listed)
+                shown = partial(self._show_newcomer, self._namespace_emit(namespace, watches - 1, waiting, listed))
+                refused = self._namespace_refused(namespace, waiting)
+                self._namespace_tasks[namespace].append(self._reflect(POD, made_here, shown, refused))
+            emit = self._namespace_emit(namespace, watches, waiting, listed)
             task = self._supervisor.spawn(
                 f"find what is hidden in {namespace}", self._find_hidden(namespace, emit, listed)
             )
@@ -342,20 +345,22 @@ class WorkerApi:
                 self._post(event)
                 return
             waiting.discard(number)
-            if not waiting - {len(self._watched)}:
+            if not waiting - {len(self._watched) + self._adopts}:
                 listed.set()
             if not waiting:
                 self._post(NamespaceSynced(namespace=namespace))
 
         return emit
 
-    def _show_newcomer(self, event: ApiEvent) -> None:
+    @staticmethod
+    def _show_newcomer(emit: Callable[[ApiEvent], None], event: ApiEvent) -> None:
         """Show what waits to be taken in; what bears our label the other watch shows, and it alone says that it went.
 
-        Nothing waits for this list: who is not seen yet is not let go.
+        What is hidden is looked for after this list: what that finds and this one missed would never be called gone.
         """
-        if isinstance(event, ObjectSeen | ObjectGone) and LABEL_ORIGIN not in event.object.metadata.labels:
-            self._post(event)
+        shown = isinstance(event, ObjectSeen | ObjectGone) and LABEL_ORIGIN not in event.object.metadata.labels
+        if shown or isinstance(event, Synced):
+            emit(event)
 
     def _namespace_refused(self, namespace: str, waiting: set[int]) -> Callable[[str], None]:
         """Return what takes that one kind may not be read there; told until the namespace is synced."""
