@@ -76,7 +76,7 @@ class FakeApiServer:
         self.kept_back = 0
         """Events that watches did not bring because of `mute`."""
         self.end_watches_at_once = False
-        self.selects_labels = False  # True: lists and watches show what their labelSelector names, as a real server does
+        self.selects_labels = False  # True: lists and watches show what a labelSelector names, as a server does
         self._objects: dict[str, dict[str, Any]] = {}
         self._history: list[Event] = []
         self._watches: dict[int, tuple[web.Request, Events]] = {}
