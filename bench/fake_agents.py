@@ -23,6 +23,7 @@ from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.values import commands, events
 from gatelift_agent.core.values.settings import AgentSettings, NominalCapacity
 from gatelift_agent.runtime.perform import Performer
+from gatelift_kube.process import collector
 from gatelift_kube.process.clock import boottime
 from gatelift_kube.process.machine_loop import MachineLoop
 from gatelift_kube.process.tasks import Supervisor
@@ -115,4 +116,5 @@ def _end(ended: asyncio.Future[None]) -> None:
 
 
 if __name__ == "__main__":
+    collector.tune()
     uvloop.run(serve(Path(sys.argv[1])))

@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.hostile_worker import RENEW_SECONDS, SERVICE, Hostile, serve
 from bench.loader import BESIDE
+from gatelift_kube.process import collector
 from gatelift_kube.process.tasks import spawn
 from gatelift_wire.encoding import codec
 from gatelift_wire.values.keys import PlacementKey
@@ -133,4 +134,5 @@ class Flipping(Hostile):
 
 
 if __name__ == "__main__":
+    collector.tune()
     asyncio.run(serve(Path(sys.argv[1]), Flipping))

@@ -38,6 +38,7 @@ from bench.loader import BESIDE, create, manifest, mutated
 from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
 from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR
+from gatelift_kube.process import collector
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.process.waiting import until
 from gatelift_sandbox import children
@@ -265,6 +266,7 @@ def main() -> int:
         "rounds": given.rounds,
     }
     print("Conditions: " + ", ".join(f"{name} {value}" for name, value in said.items()))
+    collector.tune()  # as the daemons: a pause of whoever measures is in both sides
     figures = uvloop.run(measure(given.agents, given.pods, given.rounds, given.loads.split(",")))
     print(json.dumps({"bench": "isolation", "conditions": said, "figures": figures}))
     return 0

@@ -24,3 +24,10 @@ def test_collections_are_rare_and_what_lives_at_the_start_is_left_out_of_them() 
     assert gc.get_threshold() == collector.THRESHOLDS
     collector.settle()
     assert gc.get_freeze_count() > 0
+
+
+def test_a_pass_that_is_not_a_full_one_walks_through_few_objects() -> None:
+    """A pass through 100,000 young objects held a manager's loop for longer than one call of a core may (IS-10)."""
+    young, second, full = collector.THRESHOLDS
+    assert young * (second + 1) <= 10_000
+    assert young * (second + 1) * full >= 100_000_000

@@ -14,6 +14,7 @@ import pytest
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.state.few_lines import LINES_MAX
 from gatelift.core.state.word_writes import OUT_MAX, OUT_SHARED_MAX, SHARED_SECONDS, may_write
 from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
@@ -55,6 +56,37 @@ def test_hd_291_after_that_each_object_gets_one_write_a_second(other: dict[str, 
     agent.show(agent.commits[0], RUNNING)
     world.advance(2.0)
     assert world.find("Pod")["status"]["phase"] == "Running", "what it says last is shown"
+
+
+def back_and_forth(seconds: float, *, others: bool) -> int:
+    """Return how many writes a pod got of which its worker says one and the other in turn for so long."""
+    world, agent = a_running_pod()
+    world.advance(5.0)
+    before = len(world.api.writes)
+    for number in range(round(seconds / 0.1)):
+        world.machine.core.words.shares("a", world.now, others=others)
+        agent.show(agent.commits[0], {**(PENDING, RUNNING)[number % 2], "reason": f"R{number}"})
+        world.advance(0.1)
+    agent.show(agent.commits[0], RUNNING)
+    written = pod_writes(world, before)
+    world.advance(8.0)
+    assert world.find("Pod")["status"]["phase"] == "Running", "what it says last is shown"
+    return written
+
+
+def test_is_10_what_goes_back_and_forth_is_written_at_growing_pauses_while_others_write() -> None:
+    assert back_and_forth(40.0, others=False) >= 30
+    assert 5 <= back_and_forth(40.0, others=True) <= 9
+
+
+def test_is_10_what_had_rested_is_written_at_once_again() -> None:
+    objects = ShownObjects()
+    paused = []
+    for now in (10.0, 11.0, 13.0, 17.0, 25.0, 33.0, 43.0, 44.0):
+        objects.mirrors("p", now)
+        paused.append(objects.rests_until("p") - now)
+    assert paused == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 1.0, 2.0]
+    assert objects.rests_until("q") == 0.0
 
 
 def test_hd_291_a_write_that_is_refused_leaves_the_first_run_urgent() -> None:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import signal
 import sys
 from pathlib import Path
 
 import uvloop
 
+from gatelift_kube.process import collector
 from gatelift_kube.process.tasks import spawn
 from gatelift_sandbox import pki
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
-
-GC_THRESHOLD = 100_000
-"""Decoded documents are many and short-lived: fewer passes of the cyclic collector are worth a factor of three."""
 
 
 def main() -> int:
@@ -32,7 +29,7 @@ def main() -> int:
     parser.add_argument("--kubeconfig", type=Path, required=True, help="where to write the admin's kubeconfig")
     parser.add_argument("--audit-log", type=Path, help="where to write a line for each request")
     given = parser.parse_args()
-    gc.set_threshold(GC_THRESHOLD, 20, 100)
+    collector.tune()  # decoded documents are many and short-lived
     try:
         uvloop.run(_serve(given))
     except OSError as failure:

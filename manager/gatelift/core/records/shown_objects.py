@@ -6,13 +6,23 @@ from dataclasses import dataclass
 
 _NOTHING: frozenset[str] = frozenset()
 
+MERGE_SECONDS = 1.0
+"""Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
+PAUSE_MAX_SECONDS, CALM_SECONDS = 8.0, 10.0
+"""What is said again and again is written at pauses that double up to the first; of what had rested for the second at
+once, as ever."""
+
 
 @dataclass(slots=True)
 class _Shown:
-    """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed."""
+    """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed.
+
+    `pause`: seconds from that write to the next one that says nothing for the first time.
+    """
 
     unshown_since: float | None = None
     mirrored_at: float | None = None
+    pause: float = MERGE_SECONDS
     stages: frozenset[str] = _NOTHING  # that it ran, that it was over
 
 
@@ -31,7 +41,15 @@ class ShownObjects:
     def mirrors(self, name: str, now: float) -> None:
         """Take that a user's object is being written so."""
         self.shown(name)
-        self._of(name).mirrored_at = now
+        one = self._of(name)
+        follows = one.mirrored_at is not None and now - one.mirrored_at < CALM_SECONDS
+        one.pause = min(2 * one.pause, PAUSE_MAX_SECONDS) if follows else MERGE_SECONDS
+        one.mirrored_at = now
+
+    def rests_until(self, name: str) -> float:
+        """Return until when a user's object is not written again where others write as well."""
+        one = self._known(name)
+        return 0.0 if one is None or one.mirrored_at is None else one.mirrored_at + one.pause
 
     def mirrored_at(self, name: str, otherwise: float) -> float:
         """Return when a user's object was last asked to be written so."""

@@ -2,8 +2,8 @@
 
 Shown at once: the first time it runs (a pod: Ready), and the first end, each once in a placement. Everything else is
 merged into the next write that is due, `MERGE_SECONDS` later; where it runs or is over again, `MERGE_SECONDS` after the
-last write. So a worker that says one and the other in turn gets one write a second, and all that it says has its share
-(`word_writes`). Neighbours: `owners` calls, `gatelift_kinds` makes the patch.
+last write. So a worker that says one and the other in turn gets one write a second, and at growing pauses while others
+write; all that it says has its share (`word_writes`). Neighbours: `owners` calls, `gatelift_kinds` makes the patch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from gatelift.core import texts
 from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.shown_objects import MERGE_SECONDS
 from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.api_requests import Decided
@@ -21,10 +22,6 @@ from gatelift.core.state.case import Case
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.values.unreadable import UNREADABLE
-
-MERGE_SECONDS = 1.0
-"""Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
-
 
 _NEITHER, _RUNS, _OVER = frozenset[str](), frozenset({"runs"}), frozenset({"over"})
 
@@ -126,6 +123,8 @@ def show(case: Case, owner: Owner) -> None:
         if turns(owner.raw, report.status):  # such as a pod that is ready again, for which a time-out may run
             since = min(since, attempt.mirrored_at(meta.name, since - MERGE_SECONDS))
         due = since + MERGE_SECONDS
+        if core.words.shares(attempt.cluster, now, others=False):
+            due = max(due, attempt.rests_until(meta.name))
         if now < due:
             core.agenda.wake(owner.look, due, late=True)
             return
