@@ -184,7 +184,7 @@ def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
         name=tracked.name,
         uid=tracked.uid,
         status=raw_status(raw) if raw else b"{}",
-        deleting=obj is not None and obj.metadata.deletion_timestamp is not None,
+        deleting=tracked.deleted_by_us if obj is None else obj.metadata.deletion_timestamp is not None,
         gone=obj is None,
         owner_uid=tracked.user_uid,
     )
