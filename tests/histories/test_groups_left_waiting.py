@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
-from gatelift_kube.values.resources import POD
+from gatelift_kube.values.resources import POD, WORKLOAD
+from support.manager.group_world import GROUP
 from support.sim import groups as there
 from support.sim import groups_at_home as at_home
 from support.sim.agent import SimAgent
@@ -60,7 +61,7 @@ def test_hd_410_nor_does_it_end_what_waits_for_one_beside_those_that_succeeded(h
 def test_hd_410_what_waits_without_any_pod_that_runs_can_be_evicted_by_a_new_leader(history: History) -> None:
     all_have_failed(history)
     until_another_leads(history)
-    history.edit("home", at_home.WORKLOAD, at_home.GROUP, {"spec": {"active": False}})
+    history.edit("home", WORKLOAD, GROUP, {"spec": {"active": False}})
     history.until("its quota is back", lambda: says(history, "QuotaReserved")[0] == "False", 60.0)
     assert history.leader.charges("stays") == 0
 

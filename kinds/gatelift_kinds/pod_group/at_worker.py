@@ -18,6 +18,7 @@ from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import GroupMembers
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import pods
+from gatelift_kinds.shared.digests import digest
 from gatelift_kinds.shared.gathered import Called, PlacedPart
 from gatelift_kinds.shared.patches import encode
 from gatelift_kinds.shared.values import Part
@@ -62,9 +63,9 @@ class GatheredAtWorker(Protocol):
     def ends_to_keep(self, workload: Workload, ends: Mapping[str, bool]) -> tuple[str, str] | None:
         """Return the annotation by which a Workload keeps how these ended (by UID, whether well); None if it does."""
         said = unshown_ends.said(workload)
-        text = unshown_ends.more(said, ends, {unshown_ends.digest(uid) for uid in self._pods})
+        text = unshown_ends.more(said, ends, {digest(uid) for uid in self._pods})
         known, wanted = unshown_ends.read(said), unshown_ends.read(text)
-        news = any(known.get(each) != wanted.get(each) for each in map(unshown_ends.digest, ends))
+        news = any(known.get(each) != wanted.get(each) for each in map(digest, ends))
         return (unshown_ends.ANNOTATION, text) if news else None
 
     def is_home(self) -> None:

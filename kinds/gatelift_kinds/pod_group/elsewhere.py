@@ -12,6 +12,7 @@ from gatelift_kinds.pod_group import unshown_ends
 from gatelift_kinds.pod_group.made_there import NONE, UNKNOWN, MadeThere
 from gatelift_kinds.pod_group.member import Elsewhere, MemberState
 from gatelift_kinds.pod_group.members import GroupMembers
+from gatelift_kinds.shared.digests import digest
 from gatelift_wire.values.messages import PodSetCounts
 
 
@@ -32,12 +33,12 @@ class RunsElsewhere:
     def of(self, uid: str) -> Elsewhere:
         """Return what is known of one; who may run there does, whatever is kept of it."""
         found = self._by_uid.get(uid, Elsewhere.NOWHERE)
-        kept = self._ended.get(unshown_ends.digest(uid)) if self._ended and found is not Elsewhere.MAY_RUN else None
+        kept = self._ended.get(digest(uid)) if self._ended and found is not Elsewhere.MAY_RUN else None
         return found if kept is None else Elsewhere.SUCCEEDED if kept else Elsewhere.FAILED
 
     def has_ended(self, uid: str) -> bool:
         """Say whether it is kept of one that it has ended."""
-        return bool(self._ended) and unshown_ends.digest(uid) in self._ended
+        return bool(self._ended) and digest(uid) in self._ended
 
     def keeps(self, text: str, uids: Iterable[str]) -> list[str]:
         """Take what the Workload keeps of ends that are not shown."""
@@ -45,7 +46,7 @@ class RunsElsewhere:
             return []
         before, self._kept, self._ended = self._ended, text, unshown_ends.read(text)
         news = {each for each, _ in before.items() ^ self._ended.items()}
-        return [uid for uid in uids if unshown_ends.digest(uid) in news]
+        return [uid for uid in uids if digest(uid) in news]
 
     def runs_here(self, may_run: bool) -> bool:
         """Say whether what may run does so at home, as far as no placement at a worker is live."""

@@ -7,12 +7,11 @@ would be more than annotations hold. Neighbour: `elsewhere` counts by it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Container, Mapping
 
 import msgspec
 
+from gatelift_kinds.shared.digests import digest
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.unreadable import UNREADABLE
 
@@ -21,7 +20,6 @@ ANNOTATION = "gatelift.dev/unshown-ends"
 ENDS_MAX = 4096
 """As many as a group has pods; succeeded ones come first."""
 CHARS_MAX = 20 * ENDS_MAX
-_DIGEST_BYTES = 9
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -30,11 +28,6 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(_Kept)
-
-
-def digest(uid: str) -> str:
-    """Return by what a pod is named: 12 characters."""
-    return base64.urlsafe_b64encode(hashlib.sha256(uid.encode()).digest()[:_DIGEST_BYTES]).decode()
 
 
 def said(workload: Workload) -> str:

@@ -220,8 +220,8 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
 def is_unshown(case: Case) -> bool:
     """Say whether an object has yet to show how it ended at its worker: else it would run once more.
 
-    Whatever time that takes: the record keeps the placement until then, so the next leader hears of the end again. Where
-    the API server refuses it for good, the Workload keeps it (HD-412). Not of what its user deletes.
+    Whatever time that takes: the record keeps the placement until then, so the next leader hears of the end again.
+    Where the API server refuses it for good, the Workload keeps it (HD-412). Not of what its user deletes.
     """
     core, attempt, work = case.core, case.attempt, case.work
     if work.gathered is None or not attempt.told.ends or attempt.live:

@@ -1,7 +1,8 @@
 """What keeps the pods of a placement from running, as the manager is told of it beside their counts.
 
 Of a Job's pods the first trouble; of a pod only that it waits for gates, or cannot be let go while others of its group
-are, since its own status tells the rest once it is let go. Neighbours: `objects` keeps what each pod says, `missing_pods` what is not there, `reports` tells.
+are, since its own status tells the rest once it is let go. Neighbours: `objects` keeps what each pod says,
+`missing_pods` what is not there, `reports` tells.
 """
 
 from __future__ import annotations
