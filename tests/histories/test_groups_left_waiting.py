@@ -6,13 +6,15 @@ import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.values.resources import POD, WORKLOAD
-from support.manager.group_world import GROUP
+from support.manager.group_world import GROUP, K
 from support.sim import groups as there
 from support.sim import groups_at_home as at_home
 from support.sim.agent import SimAgent
 from support.sim.groups_at_home import make, running, says, theirs, until_all_run
 from support.sim.history import History
 from support.sim.manager import SimManager
+
+WAITING = "WaitingForReplacementPods"
 
 
 @pytest.fixture
@@ -104,3 +106,29 @@ def test_hd_410_nor_where_each_of_them_was_taken_away_at_home(history: History) 
     for name in "de":
         make(history, name)
     until_all_run(history, *"cde")
+
+
+def test_hd_415_the_workload_says_how_many_lack_by_now_and_of_which_role(history: History) -> None:
+    for name, cpu, seconds in (("a", "500m", 0.0), ("b", "500m", 10.0), ("c", "400m", 20.0)):
+        make(history, name, cpu=cpu, seconds=seconds, exit_code=1)
+    until_all_run(history, *"abc")
+    roles = {one["metadata"]["name"]: one["metadata"]["labels"][f"{K}podset"] for one in history.home.all(POD)}
+    first, second = roles["b"], roles["c"]
+    history.until("one lacks", lambda: says(history, WAITING)[2].startswith(f"1 pod failed or gone ({first}: 1)"), 30.0)
+    both = ", ".join(f"{each}: 1" for each in sorted((first, second)))
+    history.until("two do", lambda: says(history, WAITING)[2].startswith(f"2 pods failed or gone ({both})"), 30.0)
+    make(history, "d", cpu="500m")
+    history.until("one does", lambda: says(history, WAITING)[2].startswith(f"1 pod failed or gone ({second}: 1)"), 30.0)
+    make(history, "e", cpu="400m")
+    history.until("nobody does", lambda: says(history, WAITING)[0] == "False", 30.0)
+
+
+def test_hd_417_who_comes_to_a_group_that_has_finished_is_told_and_not_held(history: History) -> None:
+    for name in "abc":
+        make(history, name, seconds=5.0)
+    history.until("it has finished", lambda: says(history, "Finished")[0] == "True", 60.0)
+    make(history, "d")
+    history.passes(10.0)
+    assert "d" not in at_home.held(history)
+    assert running(history) == []
+    assert history.leader.told["GroupFinished"] == 1
