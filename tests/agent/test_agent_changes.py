@@ -422,3 +422,11 @@ def test_mc_2_an_agent_killed_at_each_step_of_a_replacement_never_runs_two_in_on
         assert "home-b" in stage.gone(), step
         joined = set(stage.may_run()) - {"a", "c"}
         assert joined or {"home-d", "home-b-again"} & set(stage.gone()), step
+
+
+def test_hd_410_a_placement_may_begin_with_nobody_and_is_as_large_as_was_granted() -> None:
+    """All of it is over or gone at home: who comes in their place joins."""
+    stage = placed(count=2)
+    assert stage.state() == "Running"
+    stage.say(join=["a", "b", "c"])
+    assert stage.let_go() == ["a", "b"]

@@ -152,6 +152,16 @@ async def test_hd_189_to_what_a_recovery_has_raised_an_epoch_is_the_managers_to_
     await kubectl("annotate", "workload", "recovered", "example.com/touched=1")
 
 
+async def test_hd_412_which_pods_have_ended_unshown_is_the_managers_to_say(kubectl: Kubectl) -> None:
+    made = a_workload("ended")
+    made["metadata"]["annotations"]["gatelift.dev/unshown-ends"] = "{}"
+    await refused(kubectl, "do not run again", "create", "-f", "-", manifest=made)
+    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
+    for value in ("gatelift.dev/unshown-ends=x", "gatelift.dev/unshown-ends-"):
+        await refused(kubectl, "do not run again", "annotate", "workload", "ended", "--overwrite", value)
+    await kubectl("annotate", "workload", "ended", "example.com/touched=1")
+
+
 def a_class(kind: str, name: str) -> Json:
     group = "scheduling.k8s.io" if kind == "PriorityClass" else "kueue.x-k8s.io"
     return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}

@@ -126,16 +126,21 @@ ABSENT = [
 
 @pytest.mark.parametrize(("group", "plan", "missing"), [pytest.param(*row[1:], id=row[0]) for row in ABSENT])
 def test_who_has_to_be_replaced(group: GroupMembers, plan: GroupPlan, missing: int) -> None:
-    assert ends.absent(group, plan) == missing
+    assert sum(ends.lacking(group, plan).values()) == missing
 
 
 def test_pg_16_what_an_eviction_ends_has_to_be_replaced_unless_somebody_waits_for_its_place() -> None:
-    assert ends.absent(with_driver(L, L), PLAN, evicted=True) == 2
-    assert ends.absent(with_driver(L, L, W), PLAN, evicted=True) == 1
+    assert sum(ends.lacking(with_driver(L, L), PLAN, evicted=True).values()) == 2
+    assert sum(ends.lacking(with_driver(L, L, W), PLAN, evicted=True).values()) == 1
 
 
 def test_pg_20_of_a_group_that_was_admitted_by_its_first_pod_one_is_enough() -> None:
-    assert [ends.absent(of(*states), PLAN, fast=True) for states in ((W,), (L,), (X,), ())] == [0, 0, 1, 1]
+    assert [sum(ends.lacking(of(*states), PLAN, fast=True).values()) for states in ((W,), (L,), (X,), ())] == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def waiting(status: str, reason: str, message: str = "m") -> Condition:
@@ -166,4 +171,11 @@ CONDITIONS = [
 def test_the_condition_that_waits_for_replacements(
     missing: int, said: Condition | None, eviction: Condition | None, put: Condition | None
 ) -> None:
-    assert ends.waiting_condition(missing, said, eviction) == put
+    assert ends.waiting_condition({"r": missing} if missing else {}, said, eviction) == put
+
+
+def test_hd_415_the_condition_says_how_many_lack_now_and_of_which_roles() -> None:
+    found = ends.waiting_condition({"worker": 2, "driver": 1}, FAILED, None, of_roles=True)
+    assert found is not None
+    assert found.message.startswith("3 pods failed or gone (driver: 1, worker: 2): make")
+    assert ends.waiting_condition({"worker": 2, "driver": 1}, found, None, of_roles=True) is None

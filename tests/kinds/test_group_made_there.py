@@ -39,3 +39,17 @@ def test_what_has_succeeded_there_keeps_its_quota_until_the_group_ends() -> None
 def test_people_are_told_of_each_set_of_which_there_is_something() -> None:
     counts = (PodSetCounts(name="b", active=1), PodSetCounts(name="c"), PodSetCounts(name="a", failed=2, rejected=1))
     assert made_there.text(counts) == "a: 2 failed, 1 turned away; b: 1 active"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a: 1 active", ""),
+        ("a: 1 active, 2 stopping, 1 succeeded; b: 3 stopping; c: 1 turned away", "a: 1 succeeded; c: 1 turned away"),
+        ("a: 2 succeeded", "a: 2 succeeded"),
+        ("", ""),
+        ("anything else", ""),
+    ],
+)
+def test_hd_416_of_what_is_over_nobody_is_said_to_run(text: str, left: str) -> None:
+    assert made_there.at_rest(text) == left

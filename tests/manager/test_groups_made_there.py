@@ -173,6 +173,17 @@ def test_the_workload_tells_of_them() -> None:
     assert said == "workers: 2 active, 1 succeeded, 3 turned away"
 
 
+def test_hd_416_of_what_has_stopped_it_says_nobody_to_run() -> None:
+    world, agent = placed()
+    made(world, agent, active=2, succeeded=1, seconds=30.0)
+    world.api.edit(THEIRS, lambda document: document["spec"].update(active=False))
+    world.advance(5.0)
+    agent.say(Stopped(key=agent.commits[-1], reason="Deactivated", message="", objects=()))
+    world.advance(30.0)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "False"
+    assert world.find("Workload")["metadata"]["annotations"][ANNOTATION] == "workers: 1 succeeded"
+
+
 def test_pg_27_who_is_turned_away_there_is_counted_as_rejected_once() -> None:
     world, agent = placed()
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from gatelift_kinds.pod_group import member, places
+from gatelift_kinds.pod_group import member, places, unshown_ends
 from gatelift_kinds.pod_group.declaration import DeclaredSet
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
@@ -18,6 +18,7 @@ from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import GroupMembers
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import pods
+from gatelift_kinds.shared.digests import digest
 from gatelift_kinds.shared.gathered import Called, PlacedPart
 from gatelift_kinds.shared.patches import encode
 from gatelift_kinds.shared.values import Part
@@ -52,7 +53,20 @@ class GatheredAtWorker(Protocol):
         Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
         """
         named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
-        self._count_anew(self._where.placed(placement, {uid: pods.over(self._pods[uid][0]) for uid in named}))
+        over = {uid: pods.over(self._pods[uid][0]) or self._where.has_ended(uid) for uid in named}
+        self._count_anew(self._where.placed(placement, over))
+
+    def keeps_ends(self, workload: Workload) -> None:
+        """Take what a Workload keeps of how pods ended that cannot show it: they do not run once more."""
+        self._count_anew(self._where.keeps(unshown_ends.said(workload), self._pods))
+
+    def ends_to_keep(self, workload: Workload, ends: Mapping[str, bool]) -> tuple[str, str] | None:
+        """Return the annotation by which a Workload keeps how these ended (by UID, whether well); None if it does."""
+        said = unshown_ends.said(workload)
+        text = unshown_ends.more(said, ends, {digest(uid) for uid in self._pods})
+        known, wanted = unshown_ends.read(said), unshown_ends.read(text)
+        news = any(known.get(each) != wanted.get(each) for each in map(digest, ends))
+        return (unshown_ends.ANNOTATION, text) if news else None
 
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""

@@ -6,18 +6,20 @@ Neighbours: `gathering` asks, `member` says what a pod counts as by it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
+from gatelift_kinds.pod_group import unshown_ends
 from gatelift_kinds.pod_group.made_there import NONE, UNKNOWN, MadeThere
 from gatelift_kinds.pod_group.member import Elsewhere, MemberState
 from gatelift_kinds.pod_group.members import GroupMembers
+from gatelift_kinds.shared.digests import digest
 from gatelift_wire.values.messages import PodSetCounts
 
 
 class RunsElsewhere:
     """By UID. Each method returns of which pods something else is known than before."""
 
-    __slots__ = ("_by_uid", "_placement", "_unproven", "made")
+    __slots__ = ("_by_uid", "_ended", "_kept", "_placement", "_unproven", "made")
 
     def __init__(self) -> None:
         self._placement: Hashable = None
@@ -25,10 +27,26 @@ class RunsElsewhere:
         self.made = NONE
         """What a driver made there by itself."""
         self._by_uid: dict[str, Elsewhere] = {}
+        self._kept = ""
+        self._ended: Mapping[str, bool] = {}
 
     def of(self, uid: str) -> Elsewhere:
-        """Return what is known of one."""
-        return self._by_uid.get(uid, Elsewhere.NOWHERE)
+        """Return what is known of one; who may run there does, whatever is kept of it."""
+        found = self._by_uid.get(uid, Elsewhere.NOWHERE)
+        kept = self._ended.get(digest(uid)) if self._ended and found is not Elsewhere.MAY_RUN else None
+        return found if kept is None else Elsewhere.SUCCEEDED if kept else Elsewhere.FAILED
+
+    def has_ended(self, uid: str) -> bool:
+        """Say whether it is kept of one that it has ended."""
+        return bool(self._ended) and digest(uid) in self._ended
+
+    def keeps(self, text: str, uids: Iterable[str]) -> list[str]:
+        """Take what the Workload keeps of ends that are not shown."""
+        if text == self._kept:
+            return []
+        before, self._kept, self._ended = self._ended, text, unshown_ends.read(text)
+        news = {each for each, _ in before.items() ^ self._ended.items()}
+        return [uid for uid in uids if digest(uid) in news]
 
     def runs_here(self, may_run: bool) -> bool:
         """Say whether what may run does so at home, as far as no placement at a worker is live."""

@@ -7,6 +7,7 @@ which one pod in three succeeded Kueue says Succeeded. And who says that nobody 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
@@ -99,33 +100,46 @@ def reclaimable(members: GroupMembers, plan: GroupPlan, *, serving: bool = False
     return tuple((name, count) for name, count in done if count)
 
 
-def absent(members: GroupMembers, plan: GroupPlan, *, fast: bool = False, evicted: bool = False) -> int:
-    """Return how many pods have to be replaced.
+def lacking(members: GroupMembers, plan: GroupPlan, *, fast: bool = False, evicted: bool = False) -> dict[str, int]:
+    """Return how many pods of each role have to be replaced, without zeros; of "" where any will do.
 
     Never those of declared sets that have not come yet: of such sets only pods that failed count. `fast`: the group was
     admitted by its first pod, so one is enough. `evicted`: what is leaving was ended by us, and is not there next time.
     """
     if fast:
-        return 0 if members.present or members.counts[MemberState.LEAVING] else 1
-    return sum(_absent_of(members, each, evicted=evicted) for each in plan.pod_sets)
+        return {} if members.present or members.counts[MemberState.LEAVING] else {"": 1}
+    found = ((each.name, _absent_of(members, each, evicted=evicted)) for each in plan.pod_sets)
+    return {name: count for name, count in found if count}
 
 
-def waiting_condition(missing: int, said: Condition | None, evicted: Condition | None) -> Condition | None:
+def waiting_condition(
+    lacks: Mapping[str, int], said: Condition | None, evicted: Condition | None, *, of_roles: bool = False
+) -> Condition | None:
     """Return the condition WaitingForReplacementPods to put, None where it stays as it is, or is not needed.
 
-    `missing`: what `absent` says. `said`: the condition as it is; `evicted`: the condition Evicted. An eviction gives
-    it its reason and message, also while it is True; an admission does not touch it.
+    `lacks`: what `lacking` says; `of_roles`: the group has several, which are named. `said`: the condition as it is;
+    `evicted`: the condition Evicted. An eviction gives it its reason and message, also while it is True; an admission
+    does not touch it.
     """
     is_true = said is not None and said.status == TRUE
-    if not missing:
+    if not lacks:
         return _condition(FALSE, PODS_READY, ALL_THERE) if is_true else None
     if evicted is not None and evicted.status == TRUE:
         told = said is not None and is_true and (said.reason, said.message) == (evicted.reason, evicted.message)
         return None if told else _condition(TRUE, evicted.reason, evicted.message)
-    if is_true:
+    if said is not None and is_true and said.reason != PODS_FAILED:
         return None
-    text = f"{missing} {'pod' if missing == 1 else 'pods'} failed or gone: make as many again under the group's name"
-    return _condition(TRUE, PODS_FAILED, text)
+    text = _lacks(lacks, of_roles=of_roles)
+    return None if said is not None and is_true and said.message == text else _condition(TRUE, PODS_FAILED, text)
+
+
+def _lacks(lacks: Mapping[str, int], *, of_roles: bool) -> str:
+    """Return how many failed or are gone, and of which roles: a group has 18 at most, of names of 63 characters."""
+    missing = sum(lacks.values())
+    roles = ", ".join(f"{name}: {count}" for name, count in sorted(lacks.items()) if name) if of_roles else ""
+    named = f" ({roles})" if roles else ""
+    pods = "pod" if missing == 1 else "pods"
+    return f"{missing} {pods} failed or gone{named}: make as many again under the group's name"
 
 
 def _absent_of(members: GroupMembers, planned: PlannedSet, *, evicted: bool) -> int:

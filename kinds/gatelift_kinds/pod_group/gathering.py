@@ -20,10 +20,10 @@ from gatelift_kinds.pod_group.ends import (
     EVICTED,
     WAITING,
     Over,
-    absent,
     all_ready,
     end,
     is_abandoned,
+    lacking,
     waiting_condition,
 )
 from gatelift_kinds.pod_group.member import MemberState
@@ -281,11 +281,12 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def waiting_condition(self, workload: Workload) -> Condition | None:
         """Return WaitingForReplacementPods to put, see `ends`; None where it is to stay."""
         said, evicted = (find(workload.status.conditions, each) for each in (WAITING, EVICTED))
-        return waiting_condition(self._absent(workload), said, evicted)
+        several = len(workload.spec.pod_sets) > 1
+        return waiting_condition(self._lacking(workload), said, evicted, of_roles=several)
 
     def waits(self, workload: Workload) -> bool:
         """Return whether pods have to be replaced, or the Workload says so still."""
-        return bool(self._absent(workload)) or is_true(workload.status.conditions, WAITING)
+        return bool(self._lacking(workload)) or is_true(workload.status.conditions, WAITING)
 
     @property
     def waiting(self) -> int:
@@ -394,8 +395,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
             self._names = workload, frozenset(each.uid for each in workload.metadata.owner_references)
         return self._names[1]
 
-    def _absent(self, workload: Workload) -> int:
-        """Return how many pods of a Workload have to be replaced; not those that a driver has yet to make."""
+    def _lacking(self, workload: Workload) -> dict[str, int]:
+        """Return how many pods of each role have to be replaced; not those that a driver has yet to make."""
         plan = self._plan()
         later = (
             {each.name for each in plan.pod_sets if each.comes_later} if isinstance(plan, GroupPlan) else frozenset()
@@ -407,7 +408,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
             )
         )
         evicted = is_true(workload.status.conditions, EVICTED)
-        return absent(self.members, asked, fast=self._says.fast, evicted=evicted)
+        return lacking(self.members, asked, fast=self._says.fast, evicted=evicted)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)

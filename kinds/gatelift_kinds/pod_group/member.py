@@ -62,6 +62,10 @@ class Elsewhere(enum.Enum):
     """Committed to a worker that has not said that this pod has stopped."""
     STOPPED = "stopped"
     """The worker of the live placement says that it stopped, and nobody here asked for that."""
+    SUCCEEDED = "succeeded"
+    """The Workload keeps that it succeeded at a worker: it cannot show that itself (`unshown_ends`)."""
+    FAILED = "failed"
+    """The same of one that failed there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,7 @@ ROWS = {
 }
 """What a state counts as, whether the pod runs or may, and when its finalizer goes, but for `_of_the_deleted`."""
 _OVER = {"Succeeded": MemberState.SUCCEEDED, "Failed": MemberState.FAILED}
+_KEPT = {Elsewhere.SUCCEEDED: MemberState.SUCCEEDED, Elsewhere.FAILED: MemberState.FAILED}
 
 
 def facts_of(pod: Pod, elsewhere: Elsewhere = Elsewhere.NOWHERE, *, surplus: bool = False) -> MemberFacts:
@@ -144,6 +149,9 @@ def failed_at(pod: Pod) -> str:
 def _state(facts: MemberFacts) -> MemberState:
     if facts.phase in _OVER and not _runs_elsewhere(facts):
         return _OVER[facts.phase]
+    kept = _KEPT.get(facts.elsewhere)
+    if kept is not None and facts.gated and not facts.bound:
+        return kept
     if facts.deleted:
         return MemberState.LEAVING if _may_run(facts) else MemberState.WITHDRAWN
     if not facts.gated or _may_run(facts):

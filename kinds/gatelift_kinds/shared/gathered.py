@@ -232,6 +232,17 @@ class Gathered(Protocol):
         """
         ...
 
+    def keeps_ends(self, workload: Workload) -> None:
+        """Take what their Workload keeps of how some of them ended at a worker that cannot show it."""
+        ...
+
+    def ends_to_keep(self, workload: Workload, ends: Mapping[str, bool]) -> tuple[str, str] | None:
+        """Return name and text of the annotation by which a Workload keeps how these ended; None where it does.
+
+        `ends`: by UID, whether it succeeded.
+        """
+        ...
+
     def is_home(self) -> None:
         """Take that nothing of them runs elsewhere."""
         ...

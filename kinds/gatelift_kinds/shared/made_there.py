@@ -24,6 +24,16 @@ def said(workload: Workload) -> str:
     return plain(workload.metadata.annotations.get(ANNOTATION, ""), CHARS_MAX)
 
 
+def at_rest(text: str) -> str:
+    """Return what is left of such a text once nothing runs or stops there any more."""
+    found: list[str] = []
+    for line in text.split("; "):
+        name, _, counts = line.partition(": ")
+        kept = [each for each in counts.split(", ") if not each.endswith((" active", " stopping"))]
+        found += [f"{name}: {', '.join(kept)}"] if any(kept) else []
+    return "; ".join(found)
+
+
 def _of_set(one: PodSetCounts) -> str:
     numbers = (
         ("active", one.active),

@@ -29,6 +29,7 @@ class Purpose(enum.Enum):
     WHY_HELD = "why held"
     POD_TROUBLE = "pod trouble"
     MADE_THERE = "made there"
+    KEEP_ENDS = "keep ends"
     MIRROR = "mirror"
     MIRROR_END = "mirror the end"
     SHOW_END = "show the end"

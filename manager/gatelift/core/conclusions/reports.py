@@ -129,6 +129,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():
             _keep(core, attempt, message.objects)
+            membership.take_unheard(core, attempt, message.objects)
             text = message.message or texts.stopped_by_itself(cluster)
             outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, *(_end_of_all(core, attempt) or (Wire.STOPPED, outcome)))
@@ -144,10 +145,14 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             endings.end(core, attempt, Wire.EVICTED, outcome)
 
 
+def _placed(core: Core, attempt: Attempt) -> tuple[Workload | None, Work]:
+    known = core.knowledge.workloads.get(attempt.workload)
+    return known, core.knowledge.work_of(known) if known is not None else NOBODYS
+
+
 def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
     """Return the end that several objects came to, now that nothing of them runs elsewhere; None where they did not."""
-    known = core.knowledge.workloads.get(attempt.workload)
-    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    known, work = _placed(core, attempt)
     if known is None or work.gathered is None or not membership.is_elsewhere(work, attempt):
         return None
     work.gathered.is_home()
@@ -170,8 +175,7 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
 
 def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
     """Keep what was said of the objects that were placed: what else a worker tells of nobody looks at."""
-    known = core.knowledge.workloads.get(attempt.workload)
-    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    known, work = _placed(core, attempt)
     if known is not None and membership.is_elsewhere(work, attempt):
         latest = {report.name: report for report in _of_members(core, attempt, work, reports)}
     else:

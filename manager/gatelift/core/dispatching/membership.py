@@ -12,12 +12,14 @@ from dataclasses import replace
 
 import msgspec
 
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import several, user_gates
-from gatelift.core.records import record
+from gatelift.core.records import metadata_patches, record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.work import Owner, Work
+from gatelift.core.records.work import NOBODYS, Owner, Work
+from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
@@ -45,6 +47,7 @@ def settle(work: Work, attempt: Attempt, known: Workload) -> None:
     """Have the objects counted by where they may run: before anything is concluded from that."""
     if work.gathered is None:
         return
+    work.gathered.keeps_ends(known)
     if is_elsewhere(work, attempt):
         work.gathered.is_at_worker((attempt.cluster, attempt.key), known)
     else:
@@ -128,7 +131,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     """Take what a worker says of one object; return what is to be kept and shown of it, None for nothing.
 
     What it says of an object that is not at home is of one that is to leave. Of what we end nobody is shown that it
-    failed.
+    failed; who had ended before that, or is gone though nobody of ours ended it, is (HD-413): else it ran once more.
     """
     gathered, uid = work.gathered, report.owner_uid
     if gathered is None or not uid:
@@ -142,7 +145,8 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         return None
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
-    ends = attempt.state is AttemptState.ENDING or owner.object.metadata.deletion_timestamp is not None
+    goes = owner.object.metadata.deletion_timestamp is not None
+    ends = goes or (attempt.state is AttemptState.ENDING and (report.deleting or not (report.gone or over)))
     if report.gone and owner.kind.outcome(owner.object) is not None:
         gathered.stopped_elsewhere(uid)
         return None  # what it shows of its end stands: this agent may not have seen it
@@ -159,6 +163,27 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.has_ended(uid, report.name)
     by_that = over and (report.deleting or report.gone) and not _had_ended(attempt, owner, uid)
     return replace(report, status=_with_why(report.status)) if by_that else report
+
+
+def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+    """Take that who ran there and is not among all that have stopped is gone: however it ended, perhaps well (HD-414).
+
+    Of what never ran nothing is concluded, nor where none is named: its worker may know nothing of the placement.
+    """
+    known = core.knowledge.workloads.get(attempt.workload)
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    gathered, listed = work.gathered, {each.owner_uid for each in reports}
+    if known is None or gathered is None or not listed or not is_elsewhere(work, attempt):
+        return
+    there = [(each.called.name, each.called.uid) for each in gathered.there(record.granted(known))]
+    for name, uid in there:
+        owner = several.named(core, work, name, uid)
+        if uid in listed or owner is None or not _is_unended(owner) or not mirror.shows_run(owner.raw):
+            continue
+        attempt.told.has_ended(uid, name)
+        kind, key = owner.kind.name, attempt.key
+        gone = ObjectReport(key=key, kind=kind, name=name, uid="", status=_REMOVED, gone=True, owner_uid=uid)
+        attempt.report(gone, core.now)
 
 
 def _had_ended(attempt: Attempt, owner: Owner, uid: str) -> bool:
@@ -195,8 +220,8 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
 def is_unshown(case: Case) -> bool:
     """Say whether an object has yet to show how it ended at its worker: else it would run once more.
 
-    Whatever time that takes: the record keeps the placement until then, so the next leader hears of the end again. Not
-    where the API server refuses it for good, nor of what its user deletes.
+    Whatever time that takes: the record keeps the placement until then, so the next leader hears of the end again.
+    Where the API server refuses it for good, the Workload keeps it (HD-412). Not of what its user deletes.
     """
     core, attempt, work = case.core, case.attempt, case.work
     if work.gathered is None or not attempt.told.ends or attempt.live:
@@ -208,15 +233,35 @@ def is_unshown(case: Case) -> bool:
             owner = core.knowledge.owners.get(ref)
             if owner is not None:
                 core.mark_owner_alone(owner)
-    for uid, name in tuple(attempt.told.ends.items()):
-        owner = several.named(core, work, name, uid)
-        if owner is not None and _is_to_show(core, owner):
-            return True
+    named = {uid: several.named(core, work, name, uid) for uid, name in attempt.told.ends.items()}
+    if any(owner is not None and _is_to_show(core, owner) for owner in named.values()):
+        return True
+    if _is_to_keep(case, {uid for uid, owner in named.items() if owner is not None and _is_unended(owner)}):
+        return True
+    for uid in named:
         attempt.told.shows_end(uid)
     return False
 
 
-def _is_to_show(core: Core, owner: Owner) -> bool:
-    if owner.kind.outcome(owner.object) is not None or owner.object.metadata.deletion_timestamp is not None:
+def _is_to_keep(case: Case, uids: set[str]) -> bool:
+    """Have the Workload keep how these ended, which home does not show for good; True until that is written."""
+    core, attempt, gathered, ref = case.core, case.attempt, case.work.gathered, case.rec.ref
+    if gathered is None or not uids or case.known.metadata.deletion_timestamp is not None:
         return False
-    return owner.managed and not core.resting.hopeless(owner.ref)
+    ends = {each.owner_uid: mirror.succeeded(each.status) for each in attempt.reports.values()}
+    wanted = gathered.ends_to_keep(case.known, {uid: ends[uid] for uid in uids if uid in ends})
+    if wanted is None or core.resting.hopeless(ref):
+        return False
+    body = metadata_patches.noted(case.known.metadata, *wanted)
+    api_requests.patch_workload(core, case.known, body, Purpose.KEEP_ENDS, status=False)
+    return True
+
+
+def _is_to_show(core: Core, owner: Owner) -> bool:
+    return _is_unended(owner) and not core.resting.hopeless(owner.ref)
+
+
+def _is_unended(owner: Owner) -> bool:
+    """Say whether an object of ours, which its user keeps, does not show an end."""
+    shows = owner.kind.outcome(owner.object) is not None
+    return owner.managed and not shows and owner.object.metadata.deletion_timestamp is None

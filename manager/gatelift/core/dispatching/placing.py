@@ -212,9 +212,10 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
         return _maker_that_is_gone(core, known, attempt)
     found = is_home(core, attempt)
     try:
-        return (_order(core, attempt, found[1])[0],) if found is not None else ()
+        commit = _order(core, attempt, found[1])[0] if found is not None else None
     except KindError:
         return ()
+    return (commit,) if commit is not None and commit.objects else ()
 
 
 def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[Commit, ...]:

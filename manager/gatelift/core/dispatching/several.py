@@ -21,7 +21,6 @@ from gatelift.core.rules import release
 from gatelift.core.state.blobs import blob_hash
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import OVER_AT_HOME, Gathered, PlacedPart
-from gatelift_kinds.shared.values import KindError
 from gatelift_kinds.shared.workload_document import needs_digest
 from gatelift_kube.objects.core import PodSpec
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
@@ -34,14 +33,12 @@ from gatelift_wire.values.messages import Commit, ObjectTemplate, PodSetRequest
 def order_of_all(core: Core, attempt: Attempt, work: Work, gathered: Gathered) -> tuple[Commit, tuple[bytes, ...]]:
     """Return the Commit of several objects, those that run and those that may be let go, and what it names by a digest.
 
-    KindError: none of them is there to be let go.
+    It may be that none is: all are over, or gone, and others are to come in their place, which then join (HD-410).
     """
     known = core.knowledge.workloads[attempt.workload]
     again = attempt.cluster != LOCAL_CLUSTER and attempt.state is not AttemptState.CHOSEN
     granted = record.granted(known)
     parts = gathered.there(granted) if again else _compared(gathered, gathered.parts(known, granted))
-    if not (parts or again):
-        raise KindError("none of the objects is there to be started: make them anew")
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     local = attempt.cluster == LOCAL_CLUSTER
     asked = fit.pod_set_requests(attempt, known)

@@ -110,6 +110,7 @@ class Attempt(ShownObjects):
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
     trouble_since: float = 0.0  # since when the Workload says something else of it
+    replacements_said_at: float = 0.0  # when the Workload was to say how many objects lack
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
     waiting: tuple[str, str] | None = None
     epoch_spent: bool = False
@@ -346,6 +347,10 @@ class Attempt(ShownObjects):
         """Take that it does not; return since when."""
         self.trouble_since = self.trouble_since or now
         return self.trouble_since
+
+    def says_replacements(self, now: float) -> None:
+        """Take that the Workload is to say how many objects lack."""
+        self.replacements_said_at = now
 
     def await_shown_end(self, now: float) -> bool:
         """Wait until the user's object shows the end; True when that begins."""

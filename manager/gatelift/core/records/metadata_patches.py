@@ -47,8 +47,8 @@ def kept_in_use(meta: ObjectMeta, finalizer: str, annotations: Mapping[str, str]
     return _metadata(meta, {"annotations": changed, "finalizers": [*meta.finalizers, finalizer]})
 
 
-def noted(meta: ObjectMeta, name: str, text: str) -> bytes:
-    """Put one annotation on."""
+def noted(meta: ObjectMeta, name: str, text: str | None) -> bytes:
+    """Put one annotation on; None: take it off."""
     return _metadata(meta, {"annotations": {name: text}})
 
 

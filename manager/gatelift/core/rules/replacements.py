@@ -15,9 +15,12 @@ from gatelift.core.records import status_writes
 from gatelift.core.records.attempts import Ending
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift_kube.objects.conditions import TRUE, put
+from gatelift_kube.objects.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
+
+WORDS_SECONDS = 1.0
+"""How often a Workload says anew how many lack."""
 
 
 def say(case: Case) -> bool:
@@ -28,10 +31,29 @@ def say(case: Case) -> bool:
     said = _of(case, known)
     if not said or core.resting.rests(rec.ref, Purpose.REPLACEMENTS, core.agenda, attempt.look, now):
         return False
+    if _are_words(known, said) and not _may_reword(case):
+        return False
+    attempt.says_replacements(now)
     conditions = status_writes.with_each(known.status.conditions, said, core.wall.text(now))
     body = status_writes.status_write(known, conditions=conditions)
     api_requests.patch_workload(core, known, body, Purpose.REPLACEMENTS)
     return True
+
+
+def _are_words(known: Workload, said: tuple[Condition, ...]) -> bool:
+    """Say whether no more changes than how many lack, and who."""
+    before = find(known.status.conditions, said[0].type)
+    return before is not None and (before.status, before.reason) == (said[0].status, said[0].reason)
+
+
+def _may_reword(case: Case) -> bool:
+    """Say whether other words may be written: of many pods that fail one after the other once a second."""
+    core, attempt, now = case.core, case.attempt, case.now
+    due = attempt.replacements_said_at + WORDS_SECONDS
+    if now < due:
+        core.agenda.wake(attempt.look, due)
+        return False
+    return core.may_inform(attempt.look, now)
 
 
 def besides(case: Case, evicted: Ending | None) -> tuple[Condition, ...]:

@@ -125,6 +125,8 @@ def from_record(case: ObjectCase, workload: Workload) -> bool:
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     """Take that a write of the end was refused for good: try the smallest, or say at the object that none is taken."""
+    if event.error in FOR_GOOD and outstanding.purpose is Purpose.KEEP_ENDS:
+        core.resting.despair(outstanding.ref, event.message or event.error.value)  # else its quota is kept for ever
     if event.error not in FOR_GOOD or outstanding.purpose not in {Purpose.MIRROR_END, Purpose.SHOW_END}:
         return
     attempt = core.attempts.get(outstanding.uid)

@@ -22,8 +22,8 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
-from gatelift.core.told import mirror, shown_end
-from gatelift.core.told.event_texts import GROUP_SHAPE_MISMATCH, NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
+from gatelift.core.told import event_texts, mirror, shown_end
+from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import choosing, ending_objects, looking_again, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
@@ -53,17 +53,18 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
     seen = ObjectCase(core, owner, work, workload, attempt, now)
-    case = seen.of_workload()
+    case, uid = seen.of_workload(), owner.object.metadata.uid
     if workload is not None and _is_over(workload, attempt):
+        _tell_late(core, work, work.gathered, owner)
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
         _end(case, owner)
     elif case is not None and retention.ends_object(case, owner):
         _clear_away(core, work.gathered, owner)
-    elif workload is None and work.gathered.is_left(owner.object.metadata.uid):
+    elif workload is None and work.gathered.is_left(uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(owner.object.metadata.uid) and not _is_unknown_there(seen):
+        if work.gathered.releases(uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
         else:
             _show_success(seen)
@@ -72,7 +73,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif not owner.managed:
         owners.let_out_of_sight(core, owner, now)
     else:
-        _tell_misfit(core, work, work.gathered, owner)
+        _tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
         _hold_back_or_show(seen)
 
 
@@ -367,12 +368,16 @@ def _tell(core: Core, work: Work, owner: Owner, said: tuple[str, str], now: floa
     work.has_said(about, now, every)
 
 
-def _tell_misfit(core: Core, work: Work, gathered: Gathered, owner: Owner) -> None:
+def _tell_one(core: Core, work: Work, owner: Owner, reason: str, text: str) -> None:
     """Tell at an object why it has no place among the others, once."""
     uid = owner.object.metadata.uid
-    text = gathered.misfit(uid)
     if work.says_anew_of(uid, text) and text:
-        core.event(owner.ref, uid, GROUP_SHAPE_MISMATCH, text, warning=True)
+        core.event(owner.ref, uid, reason, text, warning=True)
+
+
+def _tell_late(core: Core, work: Work, gathered: Gathered, owner: Owner) -> None:
+    if not gathered.is_told_of(owner.object.metadata.uid):
+        _tell_one(core, work, owner, event_texts.GROUP_IS_OVER, event_texts.GROUP_OVER)  # it came when all was over
 
 
 def _speaker(core: Core, work: Work, gathered: Gathered) -> Owner | None:

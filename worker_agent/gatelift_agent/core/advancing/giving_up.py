@@ -49,14 +49,29 @@ def refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> N
 
 
 def refuse_object(world: World, placement: Placement, tracked: Tracked, why: tuple[Refusal, str]) -> None:
-    """Give up an object that cannot be placed: with its placement, or by itself where that was live before it came."""
-    if not tracked.joined:
+    """Give up an object that cannot be placed: with its placement, or by itself where others of that run, or may.
+
+    Of the user's own pods, at `local`, none is ended or deleted for that: it waits at its gate, and is tried again.
+    """
+    others = [one for one in placement.objects.values() if one is not tracked and not one.is_gone]
+    if world.local and world.kind(placement).gathers:
+        tracked.refused = cut(why[1])
+        goes_on = any(not one.refused for one in others)
+        tracked.joined = tracked.joined or goes_on  # the others wait for it no more
+    else:
+        goes_on = tracked.joined or (world.kind(placement).gathers and any(map(_may_run, others)))
+        tracked.refused_as = refused_status(*why) if goes_on else b""
+        tracked.delete_asked = tracked.delete_asked or goes_on
+    if not goes_on:
         refuse(world, placement, *why)
         return
-    tracked.raw = refused_status(*why)
-    tracked.delete_asked = True
-    world.note("warning", f"does not join: {why[1]}", placement, object=str(tracked.ref))
+    world.note("warning", f"is not let go: {why[1]}", placement, object=str(tracked.ref))
     world.look(placement.key)
+
+
+def _may_run(tracked: Tracked) -> bool:
+    """Say whether one of several objects was let go, and is not to leave."""
+    return tracked.lift_asked and not tracked.delete_asked
 
 
 def refused_status(refusal: Refusal, text: str) -> bytes:

@@ -143,6 +143,9 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
             else edits.with_mark(kind.lift_patch(tracked.object), tracked)
         )
     except MergeConflictError as error:
+        tracked.attempts += 1
+        tracked.retry_at = now + giving_up.pause(tracked.attempts)
+        world.wakes.ask(placement.key, tracked.retry_at)
         giving_up.refuse_object(world, placement, tracked, (Refusal.INVALID, str(error)))
         return
     tracked.lift_asked = True

@@ -75,6 +75,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         allowances.sampled(tracked, asked.form, event.object, now)
         world.look(placement.key)
         return
+    tracked.refused = "" if asked.purpose is WritePurpose.LIFT else tracked.refused
     tracked.put_back = tracked.put_back or asked.purpose is WritePurpose.PUT_BACK
     if asked.purpose in {WritePurpose.CREATE, WritePurpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels

@@ -249,6 +249,10 @@ class Tracked:
     """People were told of an edit that stays until it may be put back."""
     uncharged_told: dict[str, str] | None = None
     """Digests that people were told of (`Made.uncharged`), until the mark is asked to say so."""
+    refused: str = ""
+    """`local`: why it could not be let go, where the others of its placement go on; it is tried again."""
+    refused_as: bytes = b""
+    """At a worker: what is told of it once it is gone, where it was given up and the others go on."""
     lift_asked: bool = False
     """A write that lets it go was asked for: whatever was seen of it last, it may run."""
     stop_written: bool = False

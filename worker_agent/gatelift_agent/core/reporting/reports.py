@@ -177,13 +177,14 @@ def final_message(placement: Placement) -> Message | None:
 def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
     """Return the report of one object as last seen; its status is the JSON as served."""
     obj = tracked.object
+    raw = tracked.refused_as if obj is None and tracked.refused_as else tracked.raw
     return ObjectReport(
         key=placement.key,
         kind=placement.kind,
         name=tracked.name,
         uid=tracked.uid,
-        status=raw_status(tracked.raw) if tracked.raw else b"{}",
-        deleting=obj is not None and obj.metadata.deletion_timestamp is not None,
+        status=raw_status(raw) if raw else b"{}",
+        deleting=tracked.deleted_by_us if obj is None else obj.metadata.deletion_timestamp is not None,
         gone=obj is None,
         owner_uid=tracked.user_uid,
     )

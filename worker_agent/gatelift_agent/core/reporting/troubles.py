@@ -1,7 +1,8 @@
 """What keeps the pods of a placement from running, as the manager is told of it beside their counts.
 
-Of a Job's pods the first trouble; of a pod only that it waits for gates, since its own status tells the rest once it is
-let go. Neighbours: `objects` keeps what each pod says, `missing_pods` what is not there, `reports` tells.
+Of a Job's pods the first trouble; of a pod only that it waits for gates, or cannot be let go while others of its group
+are, since its own status tells the rest once it is let go. Neighbours: `objects` keeps what each pod says,
+`missing_pods` what is not there, `reports` tells.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_kinds.shared import markers, pod_trouble
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.objects.core import Pod
+from gatelift_kube.values.plain_text import plain
 from gatelift_wire.values.messages import PodSetCounts
 
 TROUBLE_SECONDS = 5.0
@@ -39,7 +41,15 @@ def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now
     tracked = placement.objects.values()
     jobs = (each.uid for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
     missing = (missing_pods.trouble(world, placement, one, now) for one in seen)
-    return pod_trouble.first((*missing, *map(world.objects.trouble, jobs), *map(_at_gates, tracked)))
+    refused = map(_refused, tracked)
+    return pod_trouble.first((*missing, *map(world.objects.trouble, jobs), *map(_at_gates, tracked), *refused))
+
+
+def _refused(tracked: Tracked) -> Trouble | None:
+    """Return why one of several pods at home is not let go while the others are."""
+    if not tracked.refused:
+        return None
+    return Trouble(pod_trouble.START_REFUSED, tracked.name, plain(tracked.refused, pod_trouble.TEXT_CHARS_MAX))
 
 
 def _at_gates(tracked: Tracked) -> Trouble | None:

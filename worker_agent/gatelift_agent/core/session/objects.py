@@ -29,11 +29,12 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 
 def why_not(world: World, commit: Commit) -> tuple[Refusal, str] | None:
     """Return why the objects of a commit cannot be placed here, None when they can."""
-    if not commit.objects or len({one.name for one in commit.objects}) != len(commit.objects):
+    kind = world.kinds.named(commit.kind)
+    none_yet = not commit.objects and kind is not None and kind.gathers  # all that it has is yet to join (HD-410)
+    if not (commit.objects or none_yet) or len({one.name for one in commit.objects}) != len(commit.objects):
         return Refusal.INVALID, "objects: must be at least one, each with a name of its own"
     if len(commit.objects) > OBJECTS_MAX:
         return Refusal.TOO_LARGE, f"objects: {len(commit.objects)} of one placement, at most {OBJECTS_MAX} are taken"
-    kind = world.kinds.named(commit.kind)
     if kind is None:
         return Refusal.KIND_NOT_SERVED, f"nothing is known of {commit.kind}"
     refused = why_no_additions(commit) or (_why_too_many(commit) if kind.gathers else None)

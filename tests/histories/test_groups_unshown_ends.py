@@ -1,0 +1,176 @@
+"""Scripted histories: how a pod of a group ended at a worker cannot be shown at home, and it does not run once more."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import POD, WORKLOAD
+from support.manager.group_world import GROUP
+from support.sim import groups
+from support.sim.agent import SimAgent
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.port import ApiPort
+
+ABC = ["a", "b", "c"]
+
+
+@pytest.fixture
+def history(monkeypatch: pytest.MonkeyPatch) -> History:
+    """Return a history whose managers and agents serve groups."""
+    monkeypatch.setattr(SimManager, "kinds", WITH_GROUPS)
+    monkeypatch.setattr(SimAgent, "registry", WITH_GROUPS)
+    return History(shown=False)
+
+
+def take_no_status(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have the API server at home refuse each status of a pod for good."""
+    send = ApiPort._send
+
+    def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
+        of_pod = isinstance(command, Patch) and command.ref.resource == POD and command.subresource == "status"
+        if of_pod and command.ref.key.name == name and port.cluster.name == "home":
+            port._timeline.after(0.02, lambda: port._refuse(command))
+        else:
+            send(port, command, deadline)
+
+    monkeypatch.setattr(ApiPort, "_send", sent)
+    monkeypatch.setattr("support.sim.port.REFUSALS", (422,))
+
+
+def placed(history: History, *, exit_code: int = 0) -> str:
+    """Have a group of three run at a worker, of which `a` ends after a while; return where."""
+    for name in ABC:
+        groups.make(history, name, seconds=10.0 if name == "a" else 0.0, takes=2.0, exit_code=exit_code)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    return groups.cluster_of(history)
+
+
+def active(history: History, *, value: bool) -> None:
+    history.edit("home", WORKLOAD, GROUP, {"spec": {"active": value}})
+
+
+def given_back(history: History) -> None:
+    history.until("it is given back", lambda: groups.condition(history, "QuotaReserved")[0] == "False", 120.0)
+
+
+def others_run_alone(history: History, seconds: float = 60.0) -> None:
+    """Check that b and c run again, and a does not."""
+    history.until("the others run", lambda: groups.run_there(history) == ["b", "c"], 300.0)
+    for _ in range(int(seconds / 2)):
+        history.passes(2.0)
+        assert "a" not in groups.placed(history)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_412_who_succeeded_does_not_run_again_though_home_never_takes_that(
+    history: History, monkeypatch: pytest.MonkeyPatch, *, another_leads: bool, cut: bool
+) -> None:
+    cluster = placed(history)
+    take_no_status(monkeypatch, "a")
+    if cut:
+        history.cut(cluster)
+    history.passes(15.0)
+    active(history, value=False)
+    history.mend(cluster)
+    given_back(history)
+    if another_leads:
+        history.kill_leader()
+        history.until("another one leads", history.leads, 100.0)
+    active(history, value=True)
+    others_run_alone(history)
+    assert history.leader.charges("travels") == 1000
+
+
+def test_hd_412_nor_in_a_third_epoch_by_another_leader(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    placed(history)
+    take_no_status(monkeypatch, "a")
+    history.passes(15.0)
+    for _ in range(2):
+        active(history, value=False)
+        given_back(history)
+        history.passes(5.0)
+        active(history, value=True)
+        history.until("the others run", lambda: groups.run_there(history) == ["b", "c"], 300.0)
+    history.kill_leader()
+    history.until("another one leads", history.leads, 100.0)
+    others_run_alone(history)
+
+
+def test_hd_412_it_counts_for_the_end_of_its_group(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ABC:
+        groups.make(history, name, seconds=10.0 if name == "a" else 60.0, takes=2.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    take_no_status(monkeypatch, "a")
+    history.passes(15.0)
+    active(history, value=False)
+    given_back(history)
+    active(history, value=True)
+    history.until("it is over", lambda: groups.condition(history, "Finished")[2] == "Pods succeeded: 3/3", 300.0)
+    history.until("the pods are let go", lambda: not groups.finalizers(history), 60.0)
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_413_who_failed_unheard_before_an_eviction_is_replaced_and_does_not_run_again(
+    history: History, *, another_leads: bool
+) -> None:
+    cluster = placed(history, exit_code=1)
+    history.cut(cluster)
+    history.passes(15.0)
+    assert groups.run_there(history) == ["b", "c"]
+    active(history, value=False)
+    history.until_lost(cluster)
+    history.mend(cluster)
+    given_back(history)
+    if another_leads:
+        history.kill_leader()
+        history.until("another one leads", history.leads, 100.0)
+    active(history, value=True)
+    history.passes(60.0)
+    assert groups.phases(history)["a"] == "Failed"
+    assert {groups.phases(history)[name] for name in "bc"} == {"Pending"}, "who was stopped is shown as failed"
+    assert groups.condition(history, "WaitingForReplacementPods")[0] == "True"
+    assert groups.run_there(history) == []
+    groups.make(history, "d")
+    history.until("they run", lambda: groups.run_there(history) == ["b", "c", "d"], 300.0)
+
+
+def test_hd_413_nor_where_home_never_takes_that(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    placed(history, exit_code=1)
+    take_no_status(monkeypatch, "a")
+    history.passes(15.0)
+    active(history, value=False)
+    given_back(history)
+    active(history, value=True)
+    history.passes(60.0)
+    assert groups.run_there(history) == []
+    groups.make(history, "d")
+    history.until("they run", lambda: groups.run_there(history) == ["b", "c", "d"], 300.0)
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_414_who_went_while_no_agent_ran_and_nobody_heard_how_does_not_run_again(
+    history: History, *, another_leads: bool
+) -> None:
+    """Somebody takes its finalizer off: perhaps it had succeeded. It is shown as failed, and is replaced."""
+    cluster = placed(history)
+    history.cut(cluster)
+    history.passes(15.0)
+    history.kill_agent(cluster, again=False)
+    history.edit(cluster, POD, "a", {"metadata": {"finalizers": None}})
+    history.delete(cluster, POD, "a")
+    history.until("it is gone", lambda: "a" not in groups.placed(history), 60.0)
+    active(history, value=False)
+    history.world.start_agent(cluster)
+    history.mend(cluster)
+    given_back(history)
+    if another_leads:
+        history.kill_leader()
+        history.until("another one leads", history.leads, 100.0)
+    active(history, value=True)
+    history.passes(60.0)
+    assert "a" not in groups.placed(history)
+    assert groups.phases(history)["a"] == "Failed"
