@@ -163,6 +163,10 @@ class Gathered(Protocol):
         """
         ...
 
+    def own_marks(self, workload: Workload) -> Mapping[str, str]:
+        """Return the annotations that say of a Workload of theirs that it is, where it lacks one; else none."""
+        ...
+
     @property
     def is_prebuilt(self) -> bool:
         """Say whether they name a Workload that their user makes: none is made of them, and it stays as it is."""
