@@ -49,7 +49,9 @@ def until_all_run(history: History, place: str) -> None:
 
 def edit(history: History, **notes: str | None) -> None:
     keys = {"mark": IS_GROUP_WORKLOAD, "owner": ANNOTATION_OWNER}
-    history.edit("home", WORKLOAD, GROUP, {"metadata": {"annotations": {keys[key]: said for key, said in notes.items()}}})
+    history.edit(
+        "home", WORKLOAD, GROUP, {"metadata": {"annotations": {keys[key]: said for key, said in notes.items()}}}
+    )
 
 
 def said(history: History) -> tuple[Any, Any]:

@@ -236,7 +236,9 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if self._unfit and not self.members.present:
             return NothingToAsk(text=next(iter(self._unfit.values())))
         if isinstance(found, NotYet):
-            return NothingToAsk(text=found.text, surplus=self._called([uid for uid in found.surplus if not self._stays(uid)][:AT_ONCE]))
+            return NothingToAsk(
+                text=found.text, surplus=self._called([uid for uid in found.surplus if not self._stays(uid)][:AT_ONCE])
+            )
         if self._declaring.driver is not None:
             beyond_roles = places.beyond(self.members, found.counts, AT_ONCE, self._stays)
             return NothingToAsk(surplus=self._called(beyond_roles)) if beyond_roles else None

@@ -248,6 +248,10 @@ class Gathered(Protocol):
         """Take that a worker says of an object that it has stopped there."""
         ...
 
+    def has_run(self, uid: str) -> bool:
+        """Say whether an object is of theirs, and was let go, here or as a worker may have: it stays one of them."""
+        ...
+
     def is_told_of(self, uid: str) -> bool:
         """Say whether a worker may have been told of an object; of one that waits at home it was not."""
         ...

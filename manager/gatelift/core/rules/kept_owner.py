@@ -28,7 +28,6 @@ from gatelift_kinds.shared.markers import IS_GROUP_WORKLOAD
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 
-
 MARKED = "true"
 _SAYING = (ANNOTATION_OWNER, IS_GROUP_WORKLOAD)
 
