@@ -88,10 +88,11 @@ class Asks(Protocol[UserT_contra]):
         """
         return _uid(obj)
 
-    def gathering(self, obj: UserT_contra, copied: Sequence[str] = ()) -> Gathered | None:
+    def gathering(self, obj: UserT_contra, copied: Sequence[str] = (), name: str = "") -> Gathered | None:
         """Return what is to be kept of all objects of its work, as of none yet; None where a work has one object.
 
-        `copied`: keys of labels that go on to its Workload. Of a kind that gathers, nobody takes one object for all,
+        `copied`: keys of labels that go on to its Workload; `name`: of that, where the object does not say any more
+        whose it is. Of a kind that gathers, nobody takes one object for all,
         however many there are.
         """
         return None

@@ -314,7 +314,7 @@ def test_hd_228_a_workload_stays_the_objects_that_it_was_made_for(
 
     history.until("it names its own again", lambda: said() == owner, 60.0)
     history.passes(60.0)
-    told = [each for each in history.world.time.trace if "it names no longer the object that it was made for" in each]
+    told = [each for each in history.world.time.trace if "it says no longer for which object" in each]
     assert len(told) == 1, "people are told once"
     assert (history.containers("one", kind), history.leader.charges(queue)) == (1, 500)
     history.delete("home", JOB if kind == "Job" else POD, "one")

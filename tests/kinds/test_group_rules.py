@@ -88,6 +88,9 @@ CHANGED = [
     ("BG-10 another word", (G, THREE), (G, {**THREE, RETRIABLE: "no"}), f'metadata.annotations[{RETRIABLE}]: Invalid value: "no": must be `true` or `false`: write one of them'),
     ("BG-3 a size that is none", (G, THREE), (G, {TOTAL: "0"}), f'metadata.annotations[{TOTAL}]: Invalid value: "0": must be a whole number from 1 to 4096: the pods of the group in all'),
     ("another role hash", (G, {**THREE, HASH: "a"}), (G, {**THREE, HASH: "b"}), f'metadata.annotations[{HASH}]: Invalid value: "b": is immutable, it is the pod\'s role: make a new pod'),
+    ("HD-421 another pod set", ({**G, f"{K}podset": "a"}, THREE), ({**G, f"{K}podset": "b"}, THREE), f'metadata.labels[{K}podset]: Invalid value: "b": is immutable, it says as what the pod was let go: make a new pod'),
+    ("HD-421 none any more", ({**G, f"{K}podset": "a"}, THREE), (G, THREE), f'metadata.labels[{K}podset]: Invalid value: "": is immutable, it says as what the pod was let go: make a new pod'),
+    ("HD-421 no group any more", (G, THREE), (Q, {}), f'metadata.labels[{GROUP}]: Invalid value: "": {IMMUTABLE}'),
     ("another role", ({**G, ROLE: "a"}, {}), ({**G, ROLE: "b"}, {}), f'metadata.labels[{ROLE}]: Invalid value: "b": is immutable, it is the pod\'s role: make a new pod'),
 ]  # fmt: skip
 
@@ -109,6 +112,15 @@ def test_bg_8_the_size_may_change_while_the_group_waits_and_holds_no_quota() -> 
     late = f'metadata.annotations[{TOTAL}]: Invalid value: "4": is immutable once the group runs, or its Workload holds quota: make a new group'
     assert updated(before, after, HOLDS_QUOTA) == [late]
     assert updated(before, after, schedulingGates=[]) == [late]
+
+
+@pytest.mark.parametrize("key", ["pod-group-serving", "pod-group-fast-admission"])
+def test_hd_421_how_a_group_is_admitted_and_ends_may_change_while_it_waits(key: str) -> None:
+    before, after = (G, THREE), (G, {**THREE, f"{K}{key}": "true"})
+    assert updated(before, after) == updated(after, before) == []
+    late = f'metadata.annotations[{K}{key}]: Invalid value: "true": is immutable once the group runs, or its Workload holds quota: make a new group'
+    assert updated(before, after, HOLDS_QUOTA) == updated(before, after, schedulingGates=[]) == [late]
+    assert updated(after, before, HOLDS_QUOTA) == [late.replace('"true"', '""')]
 
 
 @pytest.mark.parametrize("spec", [GATED, {"schedulingGates": []}], ids=["it waits", "it runs"])

@@ -304,7 +304,8 @@ class AnyPodKind(Kind[Pod]):
         labels = {**start.labels, markers.POD_SET: pod_set, **placing.owner_labels}
         merged_selector(obj.spec.node_selector, start.node_selector, "spec.nodeSelector")
         present = spec.get("tolerations") or []
-        own = placed_mark.of_pod(placing, obj.metadata.name, obj.metadata.uid)
+        noted = pod_set if self.gathers else ""
+        own = placed_mark.of_pod(placing, obj.metadata.name, obj.metadata.uid, noted)
         notes = {**start.annotations, **placed_on.added(placed_on.HOME, obj.metadata.annotations, start.annotations)}
         tolerations = merged_tolerations(present, (*start.tolerations, *own))
         operations: list[Operation] = [

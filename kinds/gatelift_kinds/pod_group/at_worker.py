@@ -85,6 +85,11 @@ class GatheredAtWorker(Protocol):
         found = self.members.get(uid)
         return found is None or found.state is not member.MemberState.WAITING
 
+    def has_run(self, uid: str) -> bool:
+        """Say whether a pod is of the group and was let go, here or perhaps at a worker."""
+        found = self.members.get(uid)
+        return found is not None and found.lifted
+
     def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that may run at a worker, role by role."""
         return self._parts(places.there(self.members, granted))

@@ -66,8 +66,7 @@ def document(plan: GroupPlan, about: GroupWorkload, owners: Sequence[ObjectMeta]
         "namespace": about.namespace,
         "annotations": {
             **_copied(owners),
-            markers.IS_GROUP_WORKLOAD: MARK,
-            ANNOTATION_OWNER: said_of_group(about.namespace, about.group),
+            **own_marks(about.namespace, about.group),
         },
         "ownerReferences": [msgspec.to_builtins(owner_of(each)) for each in owners],
     }
@@ -88,11 +87,12 @@ def too_large(written: bytes) -> str:
 def conflict(workload: Workload, namespace: str, group: str) -> str:
     """Return why a Workload of a group's name is not that group's, with the way out; "" where it is.
 
-    It is by its mark and by whose it says it is: by our annotation, else all its owners are pods, and none controls it.
-    One that its user made for the group is adopted (`prebuilt`), and has that mark then.
+    It is by whose it says it is: by our annotation, else by its mark, where all its owners are pods and none controls
+    it. One that its user made for the group is adopted (`prebuilt`), and has that mark then.
     """
     name = workload.metadata.name
-    if workload.metadata.annotations.get(markers.IS_GROUP_WORKLOAD) != MARK:
+    marked = workload.metadata.annotations.get(markers.IS_GROUP_WORKLOAD) == MARK
+    if not (marked or says_owner(workload)):
         why = f"does not say {markers.IS_GROUP_WORKLOAD}: {MARK}"
     elif not _is_of(workload, namespace, group):
         why = "is owned by something else"
@@ -116,6 +116,16 @@ def missing_owners(workload: Workload, kept: Iterable[ObjectMeta]) -> tuple[Owne
     """Return the references to pods that the Workload does not name yet: replacements; each kept pod is an owner."""
     named = {each.uid for each in workload.metadata.owner_references}
     return tuple(owner_of(each) for each in kept if each.uid not in named)
+
+
+def may_be_of(workload: Workload) -> bool:
+    """Return whether nothing says of a Workload whose it is but its owners, all of them pods."""
+    return bool(workload.metadata.owner_references) and not says_owner(workload) and _only_pods(workload)
+
+
+def own_marks(namespace: str, group: str) -> dict[str, str]:
+    """Return the annotations by which a Workload is known as a group's."""
+    return {markers.IS_GROUP_WORKLOAD: MARK, ANNOTATION_OWNER: said_of_group(namespace, group)}
 
 
 def _is_of(workload: Workload, namespace: str, group: str) -> bool:

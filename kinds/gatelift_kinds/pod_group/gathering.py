@@ -26,10 +26,12 @@ from gatelift_kinds.pod_group.ends import (
     lacking,
     waiting_condition,
 )
+from gatelift_kinds.pod_group.let_go import LetGo
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
 from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
+from gatelift_kinds.pod_group.roles import RoleFit
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
@@ -54,7 +56,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
     user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
     `_specs`: what the pods of a planned set need. `_judged`: the Workload of the group's name that was looked at last,
-    and why it is not the group's; `_names`: the one of which it was asked last whom it names, and whom. `_stopping`:
+    and why it is not the group's; `_let_go`: as what pods were let go here; `_names`: the one of which it was asked last whom it names, and whom. `_stopping`:
     the epoch that is stopped, and where the pods of each role were as that began.
     """
 
@@ -65,6 +67,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         "_group",
         "_is_ours",
         "_judged",
+        "_let_go",
         "_names",
         "_namespace",
         "_pods",
@@ -89,6 +92,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._unnamed: set[str] = set()
         self._specs = PlannedSpecs()
         self._judged: tuple[Workload, str] | None = None
+        self._let_go = LetGo()
         self._where = RunsElsewhere()
         self._names: tuple[Workload, frozenset[str]] | None = None
         self._stopping: tuple[int, places.Begun] = (0, {})
@@ -104,11 +108,13 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
             self.drop(meta.uid)
             return
         said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
-        gated = member.facts_of(obj).gated
+        gated, was_read = member.facts_of(obj).gated, meta.uid not in self._declaring.unread
         named = (meta.creation_timestamp or "", meta.name, meta.uid)
         self._declaring.put(named, said, spec, self._pods, lifted=not gated)
-        fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
+        self._let_go.put(obj, lifted=not gated)
         where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
+        fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
+        fit = self._as_let_go(meta.uid, said, fit, was_read and not (gated and where is not member.Elsewhere.MAY_RUN))
         if gated and where is member.Elsewhere.NOWHERE and self._declaring.driver is None:
             fit = self._asked.put(meta.uid, fit, spec, shape)
         else:
@@ -126,8 +132,21 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         else:
             self._unfit[meta.uid] = plain(fit.text, TEXT_CHARS_MAX)
 
+    def _as_let_go(self, uid: str, said: marks.GroupMarks, fit: RoleFit, runs: bool) -> RoleFit:
+        """Return the role that a pod was let go as, whatever it says since; else the one that it says (HD-421).
+
+        `runs`: it was read before, and runs, or may. Who was told of at a worker has no mark at home: of that the role
+        is known that it had as this began.
+        """
+        role = self._let_go.pod_set(uid, (fit.role, said.pod_set, said.role, said.role_hash))
+        before = self.members.get(uid)
+        if not role and runs and before is not None and before.state in RUNNING:
+            role = before.role
+        return RoleFit(role) if role else fit
+
     def drop(self, uid: str) -> None:
         """Let go of a pod that is gone, or is not ours any more."""
+        self._let_go.drop(uid)
         self.members.drop(uid)
         self._pods.pop(uid, None)
         self._prebuilt.discard(uid)
@@ -144,6 +163,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def asks(self, workload: Workload | None) -> None:
         """Take what there is quota for: who waits has to be like that; None while there is none."""
+        if workload is not None:
+            self._learn(workload)
         self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._says.fast)
 
     def is_unread(self, uid: str) -> bool:
@@ -215,12 +236,14 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if self._unfit and not self.members.present:
             return NothingToAsk(text=next(iter(self._unfit.values())))
         if isinstance(found, NotYet):
-            return NothingToAsk(text=found.text, surplus=self._called(found.surplus[:AT_ONCE]))
+            return NothingToAsk(
+                text=found.text, surplus=self._called([uid for uid in found.surplus if not self._stays(uid)][:AT_ONCE])
+            )
         if self._declaring.driver is not None:
-            beyond_roles = places.beyond(self.members, found.counts, AT_ONCE)
+            beyond_roles = places.beyond(self.members, found.counts, AT_ONCE, self._stays)
             return NothingToAsk(surplus=self._called(beyond_roles)) if beyond_roles else None
         total = sum(found.counts.values())
-        beyond = slots.surplus_of_all(self.members, total, AT_ONCE)
+        beyond = [uid for uid in slots.surplus_of_all(self.members, total, AT_ONCE) if not self._stays(uid)]
         return NothingToAsk(surplus=self._called(beyond)) if beyond else None
 
     def workload_document(self, priority: Priority) -> bytes:
@@ -251,7 +274,27 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """
         if self._judged is None or self._judged[0] is not workload:
             self._judged = workload, document.conflict(workload, self._namespace, self._group)
-        return self._judged[1]
+        return "" if self._judged[1] and self._runs_for(workload) else self._judged[1]
+
+    def own_marks(self, workload: Workload) -> Mapping[str, str]:
+        """Return the annotations that say that a Workload is the group's, of which it lacks one; none where it is not.
+
+        Of one that our annotation says to be the group's, or that runs for it.
+        """
+        wanted = document.own_marks(self._namespace, self._group)
+        said = workload.metadata.annotations
+        lacks = any(said.get(key) != value for key, value in wanted.items())
+        return wanted if lacks and not self.conflict(workload) else {}
+
+    def _runs_for(self, workload: Workload) -> bool:
+        """Say whether pods of the group run for a Workload that does not say any more whose it is (HD-420).
+
+        At home by their marks, at a worker by its record, which none has that was made for nobody: who made it the
+        group's has let it go.
+        """
+        if not document.may_be_of(workload) or not self.names_any(workload):
+            return False
+        return bool(workload.status.cluster_name) or self._let_go.runs_for(workload.metadata.uid)
 
     def matches(self, workload: Workload) -> bool:
         """Return whether a Workload has the pods' queue, limit and class, and their roles with counts and needs."""
@@ -272,10 +315,11 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def surplus(self, workload: Workload) -> tuple[Called, ...]:
         """Return the pods beyond the count of their role, and those of a role that the Workload does not have."""
+        self._learn(workload)
         counts = {each.name: each.count for each in workload.spec.pod_sets}
-        found = places.beyond(self.members, counts, AT_ONCE)
+        found = places.beyond(self.members, counts, AT_ONCE, self._stays)
         if not self._says.fast:
-            found += places.of_other_roles(self.members, counts, AT_ONCE)
+            found += places.of_other_roles(self.members, counts, AT_ONCE, self._stays)
         return self._called(found[:AT_ONCE])
 
     def waiting_condition(self, workload: Workload) -> Condition | None:
@@ -367,6 +411,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         at_last = where.finalizer is member.FinalizerGoes.WHEN_STOPPED and not where.running
         return at_last or where.finalizer is member.FinalizerGoes.AT_ONCE
 
+    def _stays(self, uid: str) -> bool:
+        """Say whether a pod is never one too many: it was let go by us, so it has a slot, whatever it says now."""
+        return self._let_go.is_marked(uid) or self._where.of(uid) is member.Elsewhere.MAY_RUN
+
     @property
     def _oldest(self) -> Pod | None:
         speaker = self.speaker
@@ -388,6 +436,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if driver is None:
             return composition.compose(self.members, fast=self._says.fast)
         return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
+
+    def _learn(self, workload: Workload) -> None:
+        """Read those anew that were let go as a pod set of it, by what nobody knew the name of."""
+        self._count_anew(self._let_go.learn(workload.spec.pod_sets))
 
     def _named_by(self, workload: Workload) -> frozenset[str]:
         """Return the UIDs that a Workload names, gone through once for each version."""

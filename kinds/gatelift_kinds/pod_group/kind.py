@@ -44,9 +44,9 @@ class PodGroupKind(ReviewedMember, AnyPodKind):
         """Return the id of its group's work."""
         return work_id(obj.metadata.namespace, _group(obj))
 
-    def gathering(self, obj: Pod, copied: Sequence[str] = ()) -> Gathered:
-        """Return the count of its group, of no pods yet."""
-        return GatheredPods(obj.metadata.namespace, _group(obj), self.managed, copied)
+    def gathering(self, obj: Pod, copied: Sequence[str] = (), name: str = "") -> Gathered:
+        """Return the count of its group, or of the one of that name, of no pods yet."""
+        return GatheredPods(obj.metadata.namespace, name or _group(obj), self.managed, copied)
 
     def workload_name(self, obj: Pod) -> str:
         """Return the group's name."""

@@ -16,6 +16,7 @@ from gatelift_kube.objects.kueue import PodSet, Workload
 
 Places = Iterator[tuple[str, str]]
 """UIDs of pods, each with its role."""
+Stays = slots.Stays
 Begun = Mapping[str, Mapping[MemberState, int]]
 """How many pods of each role there were, by state, as something began."""
 
@@ -52,21 +53,24 @@ def replaced(members: GroupMembers, workload: Workload) -> list[str]:
     return [one.uid for one in mine if one is not None and one.finalizer]
 
 
-def beyond(members: GroupMembers, counts: Mapping[str, int], most: int) -> list[str]:
-    """Return the pods beyond the count of their role, of the first ones of each."""
+def beyond(members: GroupMembers, counts: Mapping[str, int], most: int, stays: Stays = slots.nobody) -> list[str]:
+    """Return the pods beyond the count of their role, of the first ones of each; `stays`: who is none of them."""
     found: list[str] = []
     for name, count in counts.items():
         role = members.roles.get(name)
         if role is not None:
-            found += slots.surplus(role, slots.places(role, count), most)
+            found += slots.surplus(role, slots.places(role, count), most, stays)
     return found[:most]
 
 
-def of_other_roles(members: GroupMembers, counts: Mapping[str, int], most: int) -> list[str]:
+def of_other_roles(
+    members: GroupMembers, counts: Mapping[str, int], most: int, stays: Stays = slots.nobody
+) -> list[str]:
     """Return pods of roles that are not among these: as many roles are looked at as may be among them, and more."""
     some = members.present_roles.first(len(counts) + most)
     others = [members.roles[name] for (name,) in some if name not in counts]
-    return [rank[-1] for role in others for rank in (*role.waiting.first(most), *role.active.first(most))]
+    found = [rank[-1] for role in others for rank in (*role.waiting.first(most), *role.active.first(most))]
+    return [uid for uid in found if not stays(uid)]
 
 
 def over(

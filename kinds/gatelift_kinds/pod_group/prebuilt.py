@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 
 from gatelift_kinds.pod_group.composition import GroupPlan, differs
-from gatelift_kinds.pod_group.document import MARK, owner_of, said_of_group
+from gatelift_kinds.pod_group.document import own_marks, owner_of
 from gatelift_kinds.shared import markers
-from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, says_owner
+from gatelift_kinds.shared.made_for import says_owner
 from gatelift_kinds.shared.patches import Operation, add_to_map, encode, guards
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
@@ -74,7 +74,6 @@ def adoption(workload: Workload, group: str, owners: Sequence[ObjectMeta]) -> by
     It is for the version that was seen: what got quota, or an owner, in between refuses it.
     """
     meta = workload.metadata
-    marks = {markers.IS_GROUP_WORKLOAD: MARK, ANNOTATION_OWNER: said_of_group(meta.namespace, group)}
     operations: list[Operation] = [
         *guards(meta),
         {
@@ -82,7 +81,7 @@ def adoption(workload: Workload, group: str, owners: Sequence[ObjectMeta]) -> by
             "path": "/metadata/ownerReferences",
             "value": [msgspec.to_builtins(owner_of(each)) for each in owners],
         },
-        *add_to_map(("metadata", "annotations"), meta.annotations, marks),
+        *add_to_map(("metadata", "annotations"), meta.annotations, own_marks(meta.namespace, group)),
     ]
     if markers.RESOURCE_IN_USE not in meta.finalizers:
         finalizers = [*meta.finalizers, markers.RESOURCE_IN_USE]

@@ -19,8 +19,11 @@ KEPT = (
     (annotation, markers.POD_GROUP_SETS, "the Workload was made of them"),
     (annotation, markers.ROLE_HASH, "it is the pod's role"),
     (label, markers.POD_GROUP_ROLE, "it is the pod's role"),
+    (label, markers.POD_SET, "it says as what the pod was let go"),
 )
 """What a member says once: path, key, and why."""
+UNTIL_IT_RUNS = (markers.POD_GROUP_TOTAL_COUNT, markers.POD_GROUP_FAST_ADMISSION, markers.POD_GROUP_SERVING)
+"""Annotations that say how the whole group is admitted and ends."""
 
 
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
@@ -48,9 +51,14 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
 
 
 def is_resized(old: Object, new: Object) -> bool:
-    """Return whether a pod says another size of its group than it did."""
-    was, now = (rules.notes(each).get(markers.POD_GROUP_TOTAL_COUNT) for each in (old, new))
-    return was is not None and was != now
+    """Return whether a pod says of its group another size than it did, or another way to be admitted and to end."""
+    return bool(_changed(old, new))
+
+
+def _changed(old: Object, new: Object) -> list[str]:
+    was, now = rules.notes(old), rules.notes(new)
+    changed = [key for key in UNTIL_IT_RUNS if was.get(key) != now.get(key)]
+    return [key for key in changed if key != markers.POD_GROUP_TOTAL_COUNT or key in was]
 
 
 def _problems(obj: Object) -> list[FieldError]:
@@ -74,10 +82,9 @@ def _renamed(old: Object, new: Object) -> Iterator[FieldError]:
 
 def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
     """Yield an error for another size of a group that runs, or is about to; until then members that differ are told."""
-    if is_resized(old, new) and not _waits(old, new, facts):
+    for key in () if _waits(old, new, facts) else _changed(old, new):
         text = "is immutable once the group runs, or its Workload holds quota: make a new group"
-        shown = plain(rules.notes(new).get(markers.POD_GROUP_TOTAL_COUNT, ""), marks.SHOWN_CHARS_MAX)
-        yield invalid(annotation(markers.POD_GROUP_TOTAL_COUNT), shown, text)
+        yield invalid(annotation(key), plain(rules.notes(new).get(key, ""), marks.SHOWN_CHARS_MAX), text)
 
 
 def _waits(old: Object, new: Object, facts: WebhookFacts) -> bool:

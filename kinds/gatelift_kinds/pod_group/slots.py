@@ -8,6 +8,7 @@ comes to the same: of a pod that is gone nothing is remembered, but that its slo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatelift_kinds.pod_group.member import MemberState
@@ -15,6 +16,13 @@ from gatelift_kinds.pod_group.members import GroupMembers, RoleMembers
 
 ALL = 4096 + 1
 """More than any group has."""
+Stays = Callable[[str], bool]
+"""Says of a UID whether that pod is never one too many."""
+
+
+def nobody(_uid: str) -> bool:
+    """Say that any pod may be one too many."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +75,18 @@ def heirs(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> tuple[str, .
     return tuple(rank[-1] for rank in role.waiting.between(found.fill, found.fill + min(found.heirs, most)))
 
 
-def surplus(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> tuple[str, ...]:
-    """Return the UIDs of the pods that are too many: the last in order, what is gated before what runs."""
+def surplus(role: RoleMembers, found: SlotPlaces, most: int = ALL, stays: Stays = nobody) -> tuple[str, ...]:
+    """Return the UIDs of the pods that are too many: the last in order, what is gated before what runs.
+
+    `stays`: who was let go by us has a slot; what its user made without our gate is too many before it.
+    """
     gated = role.waiting.between(found.fill + found.heirs, found.fill + found.heirs + min(found.beyond, most))
-    active = len(role.active)
-    run = role.active.between(active - min(found.beyond_active, most - len(gated)), active)
-    return tuple(rank[-1] for rank in (*gated, *run))
+    waiting = tuple(rank[-1] for rank in gated if not stays(rank[-1]))
+    if not found.beyond_active:
+        return waiting
+    run = [rank[-1] for rank in role.active.first(len(role.active)) if not stays(rank[-1])]
+    room = max(0, min(found.beyond_active, most - len(waiting)))
+    return (*waiting, *run[len(run) - min(room, len(run)) :])
 
 
 def replaced(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> tuple[str, ...]:

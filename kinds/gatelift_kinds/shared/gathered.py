@@ -163,6 +163,10 @@ class Gathered(Protocol):
         """
         ...
 
+    def own_marks(self, workload: Workload) -> Mapping[str, str]:
+        """Return the annotations that say of a Workload of theirs that it is, where it lacks one; else none."""
+        ...
+
     @property
     def is_prebuilt(self) -> bool:
         """Say whether they name a Workload that their user makes: none is made of them, and it stays as it is."""
@@ -253,6 +257,10 @@ class Gathered(Protocol):
 
     def stopped_elsewhere(self, uid: str) -> None:
         """Take that a worker says of an object that it has stopped there."""
+        ...
+
+    def has_run(self, uid: str) -> bool:
+        """Say whether an object is of theirs, and was let go, here or as a worker may have: it stays one of them."""
         ...
 
     def is_told_of(self, uid: str) -> bool:

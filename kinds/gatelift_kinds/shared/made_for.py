@@ -64,6 +64,16 @@ def is_orphan(workload: Workload) -> bool:
     return any(owner.uid not in named for owner in owners_of(workload))
 
 
+def says_several(workload: Workload) -> bool:
+    """Say whether a Workload was made for the work of several objects that has its name.
+
+    Only we write that, and a policy keeps it: so the marker of such a Workload may be missing.
+    """
+    said = workload.metadata.annotations.get(ANNOTATION_OWNER, "")
+    owner = _read(said) if said else None
+    return owner is not None and "/" in owner.uid and owner.name == workload.metadata.name
+
+
 @lru_cache(maxsize=4096)
 def _read(said: str) -> OwnerReference | None:
     if len(said) > OWNER_CHARS_MAX:

@@ -68,9 +68,12 @@ def toleration(placing: Placing, job: str, job_uid: str = "", note: str = "") ->
     return (Toleration(key=f"{prefix}/{job}", operator="Equal", value=value, effect="NoSchedule"),)
 
 
-def of_pod(placing: Placing, name: str, uid: str = "") -> tuple[Toleration, ...]:
-    """Return the mark of a pod that is an object of its own; `uid` where it is there already."""
-    return toleration(placing, _pod(placing.namespace, name), uid)
+def of_pod(placing: Placing, name: str, uid: str = "", pod_set: str = "") -> tuple[Toleration, ...]:
+    """Return the mark of a pod that is an object of its own; `uid` where it is there already.
+
+    `pod_set`: as which one of several it is let go.
+    """
+    return toleration(placing, _pod(placing.namespace, name), uid, pod_set)
 
 
 def without(tolerations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

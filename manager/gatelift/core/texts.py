@@ -142,8 +142,9 @@ def listing(names: list[str]) -> str:
 RECORD_PUT_BACK = "RecordPutBack"
 OWNER_PUT_BACK = "OwnerPutBack"
 OWNER_PUT_BACK_TEXT = (
-    "it names no longer the object that it was made for; that is written back: a Workload goes with its object, and is "
-    "nobody else's"
+    "it says no longer for which object, or group of pods, it was made (annotations gatelift.dev/owner and "
+    "kueue.x-k8s.io/is-group-workload); that is written back: a Workload goes with what it was made for, and is nobody "
+    "else's; to end what runs, delete the Workload, its object or its pods"
 )
 
 

@@ -74,8 +74,11 @@ class Groups:
 
 def _declared(text: str, driver: Doc) -> dict[int, int]:
     """Return how many pods of an amount a driver declares."""
-    asked = [one["template"]["spec"] if "template" in one else driver["spec"] for one in json.loads(text)]
-    return {asked_by(spec): one["count"] for spec, one in zip(asked, json.loads(text), strict=True)}
+    sets = json.loads(text)
+    if not isinstance(sets, list):
+        return {}  # somebody's hand: it declares nothing
+    asked = [one["template"]["spec"] if "template" in one else driver["spec"] for one in sets]
+    return {asked_by(spec): one["count"] for spec, one in zip(asked, sets, strict=True)}
 
 
 def is_present(pod: Doc) -> bool:

@@ -34,7 +34,7 @@ def stands(core: Core, known: Workload, cluster: str, entry: InventoryEntry) -> 
         return True
     if entry.namespace != known.metadata.namespace:
         return False
-    if cluster != LOCAL_CLUSTER and _is_of_group(known):
+    if cluster != LOCAL_CLUSTER and _is_of_group(core, known):
         if entry.name == owners[0].name or any(entry.name == one.name for one in known.metadata.owner_references):
             return True
         key = ref_of(known).key
@@ -51,14 +51,15 @@ def names_others(core: Core, attempt: Attempt, entry: InventoryEntry) -> bool:
     if known is None:
         return False
     found = sum(count for _, count in entry.counts)
-    if attempt.cluster != LOCAL_CLUSTER and _is_of_group(known):
+    if attempt.cluster != LOCAL_CLUSTER and _is_of_group(core, known):
         return not stands(core, known, attempt.cluster, entry)  # objects come and go, and it is told all of them anew
     return not stands(core, known, attempt.cluster, entry) or found > max(1, len(known.spec.pod_sets))
 
 
-def _is_of_group(known: Workload) -> bool:
-    """Say whether a Workload is of several objects, as its maker has marked it."""
-    return markers.IS_GROUP_WORKLOAD in known.metadata.annotations
+def _is_of_group(core: Core, known: Workload) -> bool:
+    """Say whether a Workload is of several objects, as its maker has marked it, or as its objects are."""
+    marked = markers.IS_GROUP_WORKLOAD in known.metadata.annotations
+    return marked or core.knowledge.work_of(known).gathered is not None
 
 
 def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:

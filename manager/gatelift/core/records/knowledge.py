@@ -91,6 +91,8 @@ class Knowledge:
     workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
     pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
     names: dict[str, Names] = field(default_factory=dict)
+    moved: list[Owner] = field(default_factory=list)
+    """Objects that came to another work, or back to the one that they say, by a Workload: they are to be looked at."""
     departed: dict[str, None] = field(default_factory=dict)
     departed_objects: dict[Name, None] = field(default_factory=dict)
 
@@ -163,6 +165,7 @@ class Knowledge:
         self.workloads[key] = workload
         self.readings[key] = reading
         self._index(key, workload, names, placed=bool(rec.cluster))
+        self._settle(key)
         return True
 
     def _stands_alike(self, known: Workload, workload: Workload, rec: Record, names: Names) -> bool:
@@ -172,7 +175,7 @@ class Knowledge:
             meta.uid == rec.uid
             and spec.queue_name == workload.spec.queue_name
             and spec.priority_class_ref == workload.spec.priority_class_ref
-            and (not before.cluster) == (not rec.cluster)
+            and (not before.cluster, before.finished) == (not rec.cluster, rec.finished)
             and meta.owner_references == workload.metadata.owner_references
             and self.names.get(rec.uid) == names
         )
@@ -247,9 +250,65 @@ class Knowledge:
         known = self.owners.get(owner.ref)
         if known is not None and not again and not newer(owner.object.metadata, known.object.metadata):
             return False
+        self._hold(owner, known)
         self.works.put_object(owner, known)
         self.owners[owner.ref] = owner
         return True
+
+    def _hold(self, owner: Owner, known: Owner | None) -> None:
+        """Keep an object in the work of several that it runs for, or may, whatever it says since (HD-422).
+
+        Else it would run once more, for the work that it names now. Who leads when it says so knows it from before; the
+        next one by the Workload that has a winner and names it as an owner, by its UID.
+        """
+        held = self._works_on(owner, known)
+        kind = next((each for each in self.kinds if each.resource == owner.ref.resource and each.gathers), None)
+        if held is not None and held != owner.work and kind is not None:
+            owner.hold(held, kind)
+
+    def _works_on(self, owner: Owner, known: Owner | None) -> Name | None:
+        meta = owner.object.metadata
+        if known is not None and known.object.metadata.uid == meta.uid and known.work != owner.work:
+            whole = self.works.of_object(known.name)
+            if whole is not None and whole.gathered is not None and whole.gathered.has_run(meta.uid):
+                return whole.id
+        place = UserObject(owner.ref.resource.kind, meta.namespace, meta.name)
+        for key in sorted(self.by_place.get(place, ())):
+            work = self._work_placed(key)
+            if work is None or work == owner.work:
+                continue
+            if any(one.uid == meta.uid for one in self.workloads[key].metadata.owner_references):
+                return work
+        return None
+
+    def _work_placed(self, key: ObjectKey) -> Name | None:
+        """Return the work of several of a Workload that has a winner."""
+        rec = self.readings[key][1]
+        names = self.names.get(rec.uid, ())
+        placed = rec.cluster and not rec.finished and len(names) == 1 and "/" in names[0][3]
+        return names[0] if placed else None
+
+    def _settle(self, key: ObjectKey) -> None:
+        """Put objects that a Workload names where they belong, now that it has a winner, or has none any more."""
+        names, workload = self.names.get(self.readings[key][1].uid, ()), self.workloads[key]
+        if len(names) != 1 or not members_of(workload):
+            return
+        placed = self._work_placed(key) is not None
+        for one in workload.metadata.owner_references:
+            known = self.owners.get(ObjectRef(names[0][0], ObjectKey(key.namespace, one.name)))
+            if known is None or known.object.metadata.uid != one.uid:
+                continue
+            if (known.work != names[0]) if placed else known.held:
+                self._put_anew(known)
+
+    def _put_anew(self, known: Owner) -> None:
+        kind = self.kinds.of(known.ref.resource, known.object)
+        owner = Owner(kind if kind is not None else known.kind, known.object, known.raw)
+        self._hold(owner, known)
+        if owner.work != known.work:
+            self.works.put_object(owner, known)
+            self.owners[owner.ref] = owner
+            self.moved.append(owner)
 
     def drop_owner(self, ref: ObjectRef, uid: str) -> Owner | None:
         """Forget a user's object, if it is still the one with this UID."""

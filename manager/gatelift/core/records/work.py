@@ -34,7 +34,7 @@ class Owner:
 
     `ref`: where it lives. `name`: all that names it. `look`: its key on the agenda. `work`: of which work it is.
     `workload`: where the Workload of that belongs. `managed`: False once somebody has taken it out of its queue, and
-    for what never was in one.
+    for what never was in one. `held`: it is of the work that it runs for, or may, and says another one, or none.
     """
 
     kind: Kind[Any]
@@ -46,6 +46,7 @@ class Owner:
     work: Name = field(init=False)
     workload: ObjectKey = field(init=False)
     managed: bool = field(init=False)
+    held: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Name them once for each version of the object: every look at it asks for them."""
@@ -57,6 +58,12 @@ class Owner:
         work = self.kind.work_of(self.object)
         self.work = self.name if work == meta.uid else (self.kind.resource, meta.namespace, self.workload.name, work)
         self.managed = self.kind.managed(self.object)
+
+    def hold(self, work: Name, kind: Kind[Any]) -> None:
+        """Keep it in a work of several, whatever it says."""
+        self.kind, self.work, self.held = kind, work, True
+        self.workload = ObjectKey(work[1], work[2])
+        self.managed = kind.managed(self.object)
 
 
 def _place(owner: Owner) -> tuple[str, str, str]:
@@ -162,7 +169,7 @@ class Work:
     def gain(self, owner: Owner, copied: tuple[str, ...] = ()) -> None:
         """Take in an object, or another version of it; `copied`: see `Works`."""
         if self.gathered is None:
-            self.gathered = owner.kind.gathering(owner.object, copied)
+            self.gathered = owner.kind.gathering(owner.object, copied, owner.workload.name)
         if self.gathered is not None:
             self.gathered.put(owner.object, owner.raw)
             if not self.gathered.is_abandoned:

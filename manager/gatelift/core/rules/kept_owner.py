@@ -20,26 +20,55 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.knowledge import key_of, ref_of
+from gatelift.core.records.work import Work
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
-from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
+from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner, says_several
+from gatelift_kinds.shared.markers import IS_GROUP_WORKLOAD
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 
+MARKED = "true"
+_SAYING = (ANNOTATION_OWNER, IS_GROUP_WORKLOAD)
+
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
-    """Return a Workload as it is to be known, `known` as it was: with its own owner, where that was changed."""
+    """Return a Workload as it is to be known, `known` as it was: with its own owner, where that was changed.
+
+    One of several objects with its mark as well, whoever sees it: that annotation says that it is to have it (HD-420).
+    """
     uid = seen.metadata.uid
-    if known is None or known.metadata.uid != uid:
-        return seen
-    if not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
-        return seen
+    before: OwnerReference | None = None
+    if known is not None and known.metadata.uid == uid:
+        if not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
+            return seen
+        before = _before(core, seen, known)
+    lacks: dict[str, str] = {ANNOTATION_OWNER: said_of(before)} if before is not None else {}
+    believed = _with(seen, lacks)
+    if says_several(believed) and believed.metadata.annotations.get(IS_GROUP_WORKLOAD) != MARKED:
+        lacks[IS_GROUP_WORKLOAD] = MARKED
+        believed = _with(seen, lacks)
+    if lacks:
+        core.caution.tampered.owner_changed(uid)
+    else:
+        core.caution.tampered.owner_stands(uid)
+    return believed
+
+
+def _before(core: Core, seen: Workload, known: Workload) -> OwnerReference | None:
+    """Return the object that a Workload was made for, where it is said to be another one now, or nobody's."""
     before = _first(core, known)
     if before is None or (_names(_first(core, seen), before) and (says_owner(seen) or not says_owner(known))):
-        core.caution.tampered.owner_stands(uid)
+        return None
+    if says_several(seen) and not says_owner(known):
+        return None  # who led before us has written it back, of what ran for it
+    return before
+
+
+def _with(seen: Workload, lacks: dict[str, str]) -> Workload:
+    if not lacks:
         return seen
-    core.caution.tampered.owner_changed(uid)
-    annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before)}
+    annotations = {**seen.metadata.annotations, **lacks}
     return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
 
@@ -56,17 +85,24 @@ def _names(seen: OwnerReference | None, before: OwnerReference) -> bool:
     return seen is not None and said_of(seen) == said_of(before)
 
 
-def write_back(core: Core, known: Workload, now: float) -> None:
-    """Write the owner of a Workload back that was changed, where nothing else of it is being written."""
+def write_back(core: Core, known: Workload, work: Work, now: float) -> None:
+    """Write the owner of a Workload back that was changed, where nothing else of it is being written.
+
+    Also of one that says no more that it is its work's, and by what runs for it is.
+    """
     meta = known.metadata
-    if not core.caution.tampered.is_owner_changed(meta.uid):
+    of_several = work.gathered is not None and work.key == key_of(meta)
+    own = work.gathered.own_marks(known) if of_several and work.gathered is not None else {}
+    if own:
+        core.caution.tampered.owner_changed(meta.uid)
+    elif not core.caution.tampered.is_owner_changed(meta.uid):
         return
     ref = ref_of(known)
     if core.inflight.busy(ref):
         return
     if core.resting.rests(ref, Purpose.PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
         return
-    said = {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
+    said = own or {key: meta.annotations[key] for key in _SAYING if key in meta.annotations}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
     if core.caution.tampered.tells_owner(meta.uid):
         core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)

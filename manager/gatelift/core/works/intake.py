@@ -227,6 +227,15 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     core.mark_workload(key)
     core.mark_work(core.knowledge.work_of(obj))
     core.mark_gathered_at(key)
+    _mark_moved(core)
+
+
+def _mark_moved(core: Core) -> None:
+    """Have each looked at that came to another work with a Workload, and that work."""
+    moved, core.knowledge.moved = core.knowledge.moved, []
+    for owner in moved:
+        core.mark_owner(owner)
+        _mark_owned(core, owner)
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:

@@ -46,7 +46,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)
-    kept_owner.write_back(core, known, now)  # last: nothing waits for it, and it may be refused for ever
+    kept_owner.write_back(core, known, case.work, now)  # last: nothing waits for it, and it may be refused for ever
 
 
 def _due(case: Case) -> None:

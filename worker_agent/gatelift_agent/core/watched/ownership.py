@@ -112,11 +112,15 @@ def placed_as_text(origin: str, key: PlacementKey) -> str:
 
 
 def hides(kinds: Registry, obj: KubeObject) -> bool:
-    """Say whether an object is ours by its marks and not shown by our watches, since its label is gone."""
+    """Say whether an object is ours by its marks and not shown by our watches, since its label is gone.
+
+    Also by the mark of a pod that is an object of its own: all else may have been taken off it (HD-423).
+    """
     meta = obj.metadata
     if LABEL_ORIGIN in meta.labels:
         return False
-    return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(kinds, obj))
+    by_marks = bool(marks(kinds, obj)) or (isinstance(obj, Pod) and bool(_own_marks(obj, ())))
+    return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or by_marks
 
 
 def may_hide(kinds: Registry, obj: KubeObject) -> bool:
