@@ -199,3 +199,17 @@ def test_hd_369_what_its_worker_says_to_run_stays_at_home_until_it_has_stopped_t
     assert groups.names(history) == ABC
     history.until("it has gone", lambda: groups.names(history) == ["b", "c"], 60.0)
     assert run_there(history) == ["b", "c"]
+
+
+def test_hd_432_what_each_that_succeeded_there_gave_back_stays_given_back_as_the_last_of_them_ends() -> None:
+    """Others were granted it by then: charged once more, a queue had admitted more than it has."""
+    history = a_world()
+    for name, seconds in zip(ABC, (5.0, 6.0, 6.0), strict=True):
+        groups.make(history, name, seconds=seconds)
+    history.until("all three run", lambda: run_there(history) == ABC, 60.0)
+    seen = [charges(history)]
+    while not groups.condition(history, "Finished")[0]:
+        history.passes(0.01)
+        seen.append(charges(history))
+    assert seen == sorted(seen, reverse=True)
+    assert set(seen) == {1500, 1000, 500, 0}

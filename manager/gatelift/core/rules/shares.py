@@ -33,6 +33,8 @@ def over(core: Core, known: Workload, attempt: Attempt | None, gathered: Gathere
     found, there = gathered.over(known, granted), (known.status.cluster_name or LOCAL_CLUSTER) != LOCAL_CLUSTER
     if there:
         found = _by_word(known, granted, found, gathered.unproven())
+        if attempt is not None and attempt.state is AttemptState.ENDED:
+            return _most(found, attempt.given_back)  # nothing of it runs: what its worker said of each stays so
     if attempt is None or not _leaves_by_parts(core, known, attempt):
         return found
     if attempt.state is not AttemptState.ENDING:

@@ -22,6 +22,7 @@ from gatelift_agent.core.watched import ownership
 from gatelift_kinds.shared import own_marks, pods
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kinds.shared.json_parts import Json
+from gatelift_kinds.shared.patches import stop_mark, stop_marked
 from gatelift_kinds.shared.values import DeleteStep, PatchStep, Step
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.core import Pod
@@ -116,6 +117,26 @@ def _tells_end(world: World, placement: Placement, tracked: Tracked, now: float)
     if step is None:
         return False
     wanted = WantedPatch(purpose=WritePurpose.SAY_END, body=step.body, kind=step.kind, subresource=step.subresource)
+    return asking.patch(world, placement, tracked, wanted, now)
+
+
+def _marks_end(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Ask, once, for the write that says on a member that this agent ends it by itself; False when none is due.
+
+    By that the agent after this one knows that it did not fail. Of what home stops home knows; a lease that ran out has
+    a deadline.
+    """
+    ending = placement.ending
+    if world.local or tracked.end_told or ending is None or placement.state is not PlacementState.DRAINING:
+        return False
+    kind, obj = world.kind(placement), tracked.object
+    if ending.kind is EndingKind.STOPPED or not kind.gathers or obj is None or not kind.lifted(obj):
+        return False
+    tracked.end_told = True
+    if stop_marked(obj.metadata, placement.key):
+        return False
+    body = msgspec.json.encode({"metadata": {"uid": tracked.uid, "labels": stop_mark(placement.key)}})
+    wanted = WantedPatch(purpose=WritePurpose.SAY_END, body=body, kind=PatchKind.MERGE)
     return asking.patch(world, placement, tracked, wanted, now)
 
 
@@ -289,7 +310,7 @@ def without_report(tracked: Tracked) -> bytes | None:
 
 def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step, now: float) -> None:
     if isinstance(step, DeleteStep):
-        if _tells_end(world, placement, tracked, now):
+        if _tells_end(world, placement, tracked, now) or _marks_end(world, placement, tracked, now):
             return
         grace = graces.grace_seconds(placement, tracked)
         tracked.deleted_by_us = True

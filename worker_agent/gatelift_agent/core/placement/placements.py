@@ -262,7 +262,7 @@ class Tracked:
     restore_tried: bool = False
     """`local`: what gives the user's own object back was carried out, or is refused for good: no stop waits for it."""
     end_told: bool = False
-    """`local`: what says on the object why it is stopped was written, or refused: no stop waits for it."""
+    """What says on the object why, or that, it is stopped was written, or refused: no stop waits for it."""
     deleted_by_us: bool = False
     check_at: float | None = None
     removed: bool = False

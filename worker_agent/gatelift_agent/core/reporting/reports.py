@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from gatelift_agent.core.changes import edits
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
     STARTING,
@@ -149,7 +150,7 @@ def tell_end(world: World, placement: Placement) -> Message | None:
     """Say the last word on a placement that has ended, and return it; None before that.
 
     Before it what a driver has made here. Of several objects each that is over is told of before it, where it does not
-    tell of them itself: who succeeded does not run again.
+    tell of them itself: who succeeded does not run again. Of who was ended with all nobody is told that it failed.
     """
     final = final_message(placement)
     if final is None:
@@ -160,7 +161,8 @@ def tell_end(world: World, placement: Placement) -> Message | None:
     if world.kind(placement).gathers and not (world.local or isinstance(final, Finished | Stopped)):
         for tracked in placement.objects.values():
             obj = tracked.object
-            if tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None):
+            over = tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None)
+            if over and not edits.ended_here(world, placement, tracked):
                 world.say(object_report(placement, tracked))
     world.say(final)
     return final
