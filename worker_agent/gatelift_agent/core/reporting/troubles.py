@@ -36,7 +36,7 @@ def note(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: 
 
 
 def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: float) -> Trouble | None:
-    tracked = placement.objects.values()
+    tracked = placement.to_look_at
     jobs = (each.uid for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
     missing = (missing_pods.trouble(world, placement, one, now) for one in seen)
     return pod_trouble.first((*missing, *map(world.objects.trouble, jobs), *map(_at_gates, tracked)))
