@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kinds.shared.pod_trouble import CONDITION
 from gatelift_wire.values.keys import VERSION_OF_CHANGE, PlacementKey
 from gatelift_wire.values.messages import Change, Commit, ObjectReport, TemplateBlob
 from support.manager.agents import ScriptedAgent
@@ -213,3 +214,19 @@ def test_mc_11_nor_is_a_member_of_a_group_that_we_stop() -> None:
     tell(world, agent, "b", "Failed", deleting=True)
     (found,) = [one for one in world.all("Pod") if one["metadata"]["name"] == "b"]
     assert found["status"]["phase"] == "Running"
+
+
+def test_hd_443_what_kept_a_member_from_running_is_not_told_any_more_once_it_has_left() -> None:
+    world, agent = placed()
+    agent.lift(key(agent))
+    waiting = {"name": "main", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
+    status = json.dumps({"phase": "Pending", "containerStatuses": [waiting]}).encode()
+    said = ObjectReport(key=key(agent), kind="PodGroup", name="b", uid="w", status=status, owner_uid=uid(world, "b"))
+    agent.say(said)
+    world.advance(30.0)
+    assert world.condition(world.find("Workload"), CONDITION)["status"] == "True"
+    before = uid(world, "b")
+    delete(world, "b")
+    tell(world, agent, "b", gone=True, whose=before)
+    world.advance(30.0)
+    assert not world.condition(world.find("Workload"), CONDITION)

@@ -52,6 +52,8 @@ class GatheredAtWorker(Protocol):
 
         Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
         """
+        if self._where.is_at(placement):
+            return
         named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
         over = {uid: pods.over(self._pods[uid][0]) or self._where.has_ended(uid) for uid in named}
         self._count_anew(self._where.placed(placement, over))
@@ -94,8 +96,16 @@ class GatheredAtWorker(Protocol):
         """Return the pods that may run at a worker, role by role."""
         return self._parts(places.there(self.members, granted))
 
+    def tells(self, uid: str) -> None:
+        """Take that the agent at home was told of a pod: it is not asked for any more."""
+        self.members.tells(uid)
+
+    def tells_anew(self) -> None:
+        """Take that no agent was told of any."""
+        self.members.tells_anew()
+
     def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that wait and a slot is free for, of those that the Workload names."""
+        """Return the pods that wait, nobody was told of and a slot is free for, of those that the Workload names."""
         if not self.waiting:
             return ()
         named = self._named_by(workload)

@@ -52,6 +52,10 @@ class RunsElsewhere:
         """Say whether what may run does so at home, as far as no placement at a worker is live."""
         return may_run and self._placement is None
 
+    def is_at(self, placement: Hashable) -> bool:
+        """Say whether it is known that a placement is live."""
+        return placement == self._placement
+
     def placed(self, placement: Hashable, over: Mapping[str, bool]) -> list[str]:
         """Take that a placement is live, and that these may run there, but for those that show their end."""
         if placement == self._placement:

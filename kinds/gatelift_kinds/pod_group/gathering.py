@@ -40,7 +40,7 @@ from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, Priorit
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.objects.meta import Condition, ObjectMeta
+from gatelift_kube.objects.meta import Condition, ObjectMeta, OwnerReference
 from gatelift_kube.values.plain_text import plain
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
@@ -55,9 +55,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
     last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
     user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
-    `_specs`: what the pods of a planned set need. `_judged`: the Workload of the group's name that was looked at last,
-    and why it is not the group's; `_let_go`: as what pods were let go here; `_names`: the one of which it was asked last whom it names, and whom. `_stopping`:
-    the epoch that is stopped, and where the pods of each role were as that began.
+    `_specs`: what the pods of a planned set need. `_judged`: what the Workload of the group's name that was looked at
+    last says of whose it is, and why it is not the group's; `_let_go`: as what pods were let go here; `_names`: whom
+    the one names that was asked of last. `_stopping`: the epoch that is stopped, and where the pods of each role were
+    as that began.
     """
 
     __slots__ = (
@@ -91,10 +92,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._declaring = Declaring()
         self._unnamed: set[str] = set()
         self._specs = PlannedSpecs()
-        self._judged: tuple[Workload, str] | None = None
+        self._judged: tuple[tuple[object, ...], str] | None = None
         self._let_go = LetGo()
         self._where = RunsElsewhere()
-        self._names: tuple[Workload, frozenset[str]] | None = None
+        self._names: tuple[Sequence[OwnerReference], frozenset[str]] | None = None
         self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:
@@ -270,10 +271,12 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def conflict(self, workload: Workload) -> str:
         """Return why a Workload of the group's name is somebody else's: by its mark, and by whose it says it is.
 
-        Judged once for each version, since all that it names as owners are looked at.
+        Judged once for all versions that say the same of that, since all that it names as owners are looked at.
         """
-        if self._judged is None or self._judged[0] is not workload:
-            self._judged = workload, document.conflict(workload, self._namespace, self._group)
+        meta = workload.metadata
+        says = (meta.labels, meta.annotations, meta.owner_references)
+        if self._judged is None or self._judged[0] != says:
+            self._judged = says, document.conflict(workload, self._namespace, self._group)
         return "" if self._judged[1] and self._runs_for(workload) else self._judged[1]
 
     def own_marks(self, workload: Workload) -> Mapping[str, str]:
@@ -389,7 +392,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """Return the patch that adds the present pods which the Workload does not name yet as owners."""
         meta = workload.metadata
         if self._unnamed:
-            self._unnamed.difference_update(each.uid for each in meta.owner_references)
+            self._unnamed -= self._named_by(workload)
         added = sorted(filter(None, map(self._present, self._unnamed)))
         if not added:
             return None
@@ -442,9 +445,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._count_anew(self._let_go.learn(workload.spec.pod_sets))
 
     def _named_by(self, workload: Workload) -> frozenset[str]:
-        """Return the UIDs that a Workload names, gone through once for each version."""
-        if self._names is None or self._names[0] is not workload:
-            self._names = workload, frozenset(each.uid for each in workload.metadata.owner_references)
+        """Return the UIDs that a Workload names, gone through once for each list of them."""
+        named = workload.metadata.owner_references
+        if self._names is None or self._names[0] != named:
+            self._names = named, frozenset(each.uid for each in named)
         return self._names[1]
 
     def _lacking(self, workload: Workload) -> dict[str, int]:

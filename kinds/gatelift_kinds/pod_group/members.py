@@ -81,6 +81,8 @@ class RoleMembers:
 
     counts: dict[MemberState, int] = field(default_factory=lambda: dict.fromkeys(MemberState, 0))
     waiting: Ordered[Rank] = field(default_factory=Ordered)
+    untold: Ordered[Rank] = field(default_factory=Ordered)
+    """Of those that wait, who was not named to the agent that is to let them go (`GroupMembers.tells`)."""
     active: Ordered[Rank] = field(default_factory=Ordered)
     failed: Ordered[Since] = field(default_factory=Ordered)
     present: Ordered[Named] = field(default_factory=Ordered)
@@ -91,12 +93,14 @@ class RoleMembers:
         """Say whether no pod is of the role."""
         return not any(self.counts.values())
 
-    def join(self, member: GroupMember) -> None:
+    def join(self, member: GroupMember, *, is_told: bool) -> None:
         """Count a pod in."""
         self.counts[member.state] += 1
         match member.state:
             case MemberState.WAITING:
                 self.waiting.add(member.rank)
+                if not is_told:
+                    self.untold.add(member.rank)
             case MemberState.ACTIVE:
                 self.active.add(member.rank)
             case MemberState.FAILED:
@@ -112,6 +116,7 @@ class RoleMembers:
         match member.state:
             case MemberState.WAITING:
                 self.waiting.remove(member.rank)
+                self.untold.remove(member.rank)
             case MemberState.ACTIVE:
                 self.active.remove(member.rank)
             case MemberState.FAILED:
@@ -133,6 +138,7 @@ class GroupMembers:
     __slots__ = (
         "_by_uid",
         "_tallies",
+        "_told",
         "ages",
         "counts",
         "deleted",
@@ -148,6 +154,7 @@ class GroupMembers:
     def __init__(self) -> None:
         self._by_uid: dict[str, GroupMember] = {}
         self._tallies: dict[Agreement | str, ValueTally] = {}
+        self._told: set[str] = set()
         self.counts = dict.fromkeys(MemberState, 0)
         self.roles: dict[str, RoleMembers] = {}
         self.ages: Ordered[Named] = Ordered()
@@ -182,6 +189,22 @@ class GroupMembers:
         before = self._by_uid.pop(uid, None)
         if before is not None:
             self._leave(before)
+        self._told.discard(uid)
+
+    def tells(self, uid: str) -> None:
+        """Take that the agent which is to let a pod go was told of it: it is not asked for any more."""
+        found = self._by_uid.get(uid)
+        if found is not None:
+            self._told.add(uid)
+            if found.role:
+                self.roles[found.role].untold.remove(found.rank)
+
+    def tells_anew(self) -> None:
+        """Take that nobody was told of any."""
+        told, self._told = self._told, set()
+        for found in filter(None, map(self._by_uid.get, told)):
+            if found.role and found.state is MemberState.WAITING:
+                self.roles[found.role].untold.add(found.rank)
 
     def tally(self, subject: Agreement | str) -> ValueTally:
         """Return what the present members say of a subject, or as a label's value; empty where nobody does."""
@@ -209,7 +232,7 @@ class GroupMembers:
             return
         self.counts[member.state] += 1
         role = self.roles.setdefault(member.role, RoleMembers())
-        role.join(member)
+        role.join(member, is_told=member.uid in self._told)
         self._look_again(member.role, role)
         self.unretriable += _ended_for_good(member)
         if member.state in PRESENT:

@@ -38,6 +38,10 @@ class Ordered(Generic[K]):
         """Return the first ones, `most` of them at most."""
         return tuple(islice(self._keys, max(0, most)))
 
+    def place(self, key: K) -> int:
+        """Return how many there are before a key."""
+        return self._find(key)[0]
+
     def between(self, start: int, end: int) -> tuple[K, ...]:
         """Return those from place `start` on, as far as before `end`."""
         return tuple(self._keys[max(0, start) : max(0, end)])

@@ -30,11 +30,11 @@ def there(members: GroupMembers, granted: Mapping[str, int]) -> Places:
 
 
 def to_join(members: GroupMembers, workload: Workload, granted: Mapping[str, int], made: MadeThere = NONE) -> Places:
-    """Return the pods that wait and a slot is free for, of those that were granted."""
+    """Return the pods that wait, of whom nobody was told, and a slot is free for, of those that were granted."""
     for each, role in _asked(members, workload):
         runs = _count(members, each.name, *RUNNING) + made.running(each.name)
         most = max(0, granted.get(each.name, 0) - runs)
-        yield from ((uid, each.name) for uid in slots.to_fill(role, slots.places(role, each.count), most))
+        yield from ((uid, each.name) for uid in slots.to_tell(role, slots.places(role, each.count), most))
 
 
 def of_all(members: GroupMembers, workload: Workload, granted: Mapping[str, int]) -> Places:

@@ -8,7 +8,7 @@ comes to the same: of a pod that is gone nothing is remembered, but that its slo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gatelift_kinds.pod_group.member import MemberState
@@ -68,6 +68,14 @@ def to_fill(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> tuple[str,
     Only where quota and cluster of the attempt are written: that is not known here.
     """
     return tuple(rank[-1] for rank in role.waiting.between(0, min(found.fill, most)))
+
+
+def to_tell(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> Iterator[str]:
+    """Yield the UIDs of those of them of whom nobody was told: who is behind the first one without a slot has none."""
+    for rank in role.untold:
+        if role.waiting.place(rank) >= min(found.fill, most):
+            return
+        yield rank[-1]
 
 
 def heirs(role: RoleMembers, found: SlotPlaces, most: int = ALL) -> tuple[str, ...]:

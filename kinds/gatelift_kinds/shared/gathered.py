@@ -284,7 +284,18 @@ class Gathered(Protocol):
         ...
 
     def to_join(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the objects that may take a slot which is free, and that the Workload names already."""
+        """Return the objects that may take a slot which is free, that the Workload names, and nobody was told of.
+
+        At home that is said by `tells`; at a worker by `runs_elsewhere`.
+        """
+        ...
+
+    def tells(self, uid: str) -> None:
+        """Take that the agent at home was told of an object."""
+        ...
+
+    def tells_anew(self) -> None:
+        """Take that no agent was told of any, as in another session, or of another placement."""
         ...
 
     def travels_as(self, uid: str) -> Part | None:

@@ -163,11 +163,12 @@ def missing(job: str, lacks: int, due: int, why: str) -> Trouble:
 
 def first(found: Iterable[Trouble | None]) -> Trouble | None:
     """Return the trouble that is told of several: the order of `ORDER`, then of the pods' names."""
-    return min(
-        (one for one in found if one is not None),
-        key=lambda one: (ORDER.get(one.reason, len(ORDER)), one),
-        default=None,
-    )
+    return min((one for one in found if one is not None), key=weight, default=None)
+
+
+def weight(trouble: Trouble) -> tuple[int, Trouble]:
+    """Return by what one of several is told: the least of them."""
+    return ORDER.get(trouble.reason, len(ORDER)), trouble
 
 
 def told(cluster: str, trouble: Trouble) -> str:

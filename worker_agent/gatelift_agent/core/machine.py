@@ -306,7 +306,7 @@ class AgentMachine:
             return
         due, looked = dict.fromkeys(world.wakes.due(now)), set[PlacementKey]()
         for key in due:
-            world.look(key)
+            world.look_on(key)
         for _ in range(LOOKS_PER_EVENT):
             placement = world.next_dirty()
             if placement is None:
@@ -324,7 +324,7 @@ class AgentMachine:
         So looks at it take a share of the time, however many objects there are. What has moved on, as one that is to
         stop from now on, is looked at at once, and what has a time of its own when that has come.
         """
-        count = len(placement.objects)
+        count = len(placement.objects) if placement.calm is None else len(placement.calm.restless)
         if count <= MANY_OBJECTS:
             return False
         if now < placement.look_from and placement.looked_as is placement.state and not is_due:
@@ -342,6 +342,7 @@ class AgentMachine:
                 return
             progress.drive(world, placement, now)
         except Exception as error:  # noqa: BLE001 (containment: one placement ends no process)
+            placement.stirs()
             containment.placement_failed(world, placement, error, now)
             self._obey_stop(placement, now)
         else:

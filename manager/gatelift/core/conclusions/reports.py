@@ -200,6 +200,8 @@ def _of_members(
         owner = several.named(core, work, report.name, report.owner_uid)
         if kept is not None:
             found.append(kept)
+        elif report.gone:
+            pod_troubles.reported(core, attempt, report)
         if owner is not None:
             core.agenda.mark_late(owner.look)
     core.mark_attempt(attempt)
@@ -215,6 +217,7 @@ def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: Obje
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
+    pod_troubles.reported(core, attempt, report)
 
 
 def _named(core: Core, work: Work, name: str) -> Owner | None:

@@ -64,7 +64,11 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
         gathered.runs_elsewhere(uid)
     named = [(one.uid, one.name) for one in case.known.metadata.owner_references]
     attempt.told.begins(session)
-    attempt.told.joins(each for each in named if (each[0] in uids if local else gathered.is_told_of(each[0])))
+    sent = frozenset(uids)
+    attempt.told.joins(each for each in named if (each[0] in sent if local else gathered.is_told_of(each[0])))
+    gathered.tells_anew()
+    for uid in attempt.told.members if local else ():
+        gathered.tells(uid)
     if not local:
         case.core.mark_attempt(attempt)  # who is to leave is said next, and nothing else may look again (HD-393)
     user_gates.travel(case, uids)
@@ -84,6 +88,7 @@ def tell(case: Case, view: ClusterView) -> None:
             return  # its Commit comes first
         told.begins(view.session)
         told.forget()
+        gathered.tells_anew()
     granted = record.granted(case.known)
     free = (each for each in gathered.to_join(case.known, granted) if not gathered.is_unread(each.called.uid))
     joins = [each for each in free if each.called.uid not in told.members]
@@ -102,6 +107,8 @@ def tell(case: Case, view: ClusterView) -> None:
     user_gates.travel(case, (each.called.uid for each in joins))
     for each in joins:
         gathered.runs_elsewhere(each.called.uid)
+        if attempt.cluster == LOCAL_CLUSTER:
+            gathered.tells(each.called.uid)
 
 
 def made_there(core: Core, attempt: Attempt, work: Work, counts: tuple[PodSetCounts, ...]) -> None:
@@ -116,14 +123,15 @@ def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:
     if attempt.cluster == LOCAL_CLUSTER:
         return ()  # its agent sees the user's own objects
     found = []
-    for uid, name in attempt.told.members.items():
-        if uid in attempt.told.leaves:
-            continue
+    work.tells(attempt.told)
+    for uid, name in attempt.told.unsure():
         owner = several.named(core, work, name, uid)
         meta = owner.object.metadata if owner is not None else None
         if meta is None or meta.deletion_timestamp is not None:
             # Its own grace: of a pod without a node an API server makes 0, whatever its user has said.
             found.append(Leaver(name=name, uid=uid))
+        else:
+            attempt.told.stays(uid)
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
+from gatelift.core.records.heard_troubles import HeardTroubles
 from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.records.told import ToldMembers
@@ -109,6 +110,7 @@ class Attempt(ShownObjects):
     given_back_at: float = float("-inf")  # when that was last asked to be written
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
+    _troubles: HeardTroubles | None = None  # of each of them, once one has any
     trouble_since: float = 0.0  # since when the Workload says something else of it
     replacements_said_at: float = 0.0  # when the Workload was to say how many objects lack
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
@@ -302,6 +304,18 @@ class Attempt(ShownObjects):
     def has_trouble(self, trouble: Trouble | None) -> None:
         """Take what keeps its pods from running."""
         self.trouble = trouble
+
+    def is_troubled(self, name: str, trouble: Trouble | None) -> None:
+        """Take what keeps one of its objects from running; None: nothing."""
+        if self._troubles is None:
+            self._troubles = HeardTroubles() if trouble is not None else None
+        if self._troubles is not None:
+            self._troubles.put(name, trouble)
+
+    @property
+    def first_trouble(self) -> Trouble | None:
+        """What keeps its objects from running, the one of them that is told."""
+        return self._troubles.first if self._troubles is not None else None
 
     # --- its end ----------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ class ToldMembers:
     `leaves`: of these, who was told to go in this session. `ends`: name of each whose end was told and is not known to
     be shown at home. `_plainly`: of these, who does not take the status that came with it. `gates`: the user's own ones
     of which it was told in it, of each that has any. `_gone`: of whom the cluster has said that nothing is there.
+    `_unsure`: of `members`, those of which it has to be looked whether they are to leave: their object has changed, or
+    they have just been told of.
     """
 
     session: int = 0
@@ -28,21 +30,44 @@ class ToldMembers:
     _plainly: set[str] = field(default_factory=set)
     gates: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
+    _unsure: dict[str, None] = field(default_factory=dict)
 
     def begins(self, session: int) -> None:
         """Take that another session is told all; numbers begin anew."""
         self.session, self.number = session, 0
         self.leaves.clear()
         self.gates.clear()
+        self.looks_at_all()
 
     def forget(self) -> None:
         """Take that nobody is told of any more."""
         self.members.clear()
         self.gates.clear()
+        self._unsure.clear()
 
     def joins(self, members: Iterable[tuple[str, str]]) -> None:
         """Take that the cluster is told of these: UID and name."""
-        self.members.update((uid, name) for uid, name in members if uid not in self._gone)
+        for uid, name in members:
+            if uid not in self._gone:
+                self.members[uid] = name
+                self.has_changed(uid)
+
+    def has_changed(self, uid: str) -> None:
+        """Take that the object of one has changed at home, or is gone there."""
+        if uid in self.members and uid not in self.leaves:
+            self._unsure[uid] = None
+
+    def looks_at_all(self) -> None:
+        """Take that of nobody it is known whether he is to leave."""
+        self._unsure = dict.fromkeys(self.members)
+
+    def unsure(self) -> list[tuple[str, str]]:
+        """Return of whom it has to be looked whether he is to leave: UID and name."""
+        return [(uid, self.members[uid]) for uid in self._unsure]
+
+    def stays(self, uid: str) -> None:
+        """Take that one is not to leave, as its object is now."""
+        self._unsure.pop(uid, None)
 
     def has_gates(self, uid: str, gates: tuple[str, ...]) -> None:
         """Take which gates of its user's own the cluster was told that one has."""
@@ -54,7 +79,9 @@ class ToldMembers:
     def next_number(self, leaves: Iterable[str]) -> int:
         """Return the number of a Change that has these leave."""
         self.number += 1
-        self.leaves.update(leaves)
+        for uid in leaves:
+            self.leaves.add(uid)
+            self._unsure.pop(uid, None)
         return self.number
 
     def has_ended(self, uid: str, name: str) -> None:
@@ -80,5 +107,6 @@ class ToldMembers:
         """Take that nothing of one is there."""
         self._gone.add(uid)
         self.members.pop(uid, None)
+        self._unsure.pop(uid, None)
         self.gates.pop(uid, None)
         self.leaves.discard(uid)

@@ -15,6 +15,7 @@ from typing import Any
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import Name
+from gatelift.core.records.told import ToldMembers
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kube.deciding.writes import KubeObject
@@ -85,7 +86,8 @@ class Work:
     Each method may be called again, after a try that raised, and changes nothing then. `objects`: the users' objects
     that are known of it, the oldest first. `_named`: by which Workloads. `placed`: which of them have a winner in their
     record. `part_of`: of an object of a larger work, that one; `_through`: in that, by which objects a Workload names
-    it. `gathered`: what its kind keeps of all objects, None where a work has one object. `_said`: what people were told
+    it. `_told`: who of several was told of by the placement that is live: they hear of each change of their object.
+    `gathered`: what its kind keeps of all objects, None where a work has one object. `_said`: what people were told
     of all of them last, since when that may be told anew; `_said_of`: of one of them alone, by its UID.
     """
 
@@ -96,6 +98,7 @@ class Work:
     part_of: Work | None = None
     _through: dict[ObjectKey, set[Name]] | None = None
     gathered: Gathered | None = None
+    _told: ToldMembers | None = None
     _said: tuple[str, ...] = ()
     _says_from: float | None = None
     _said_of: dict[str, str] | None = None
@@ -172,6 +175,7 @@ class Work:
             self.gathered = owner.kind.gathering(owner.object, copied, owner.workload.name)
         if self.gathered is not None:
             self.gathered.put(owner.object, owner.raw)
+            self._changes(owner)
             if not self.gathered.is_abandoned:
                 self._let_go_by = self._let_go_by.removeprefix(ABANDONED)
         at, is_there = self._find(owner)
@@ -189,6 +193,7 @@ class Work:
 
     def lose(self, owner: Owner) -> None:
         """Let go of an object."""
+        self._changes(owner)
         at, is_there = self._find(owner)
         if is_there:
             del self.objects[at]
@@ -197,6 +202,16 @@ class Work:
         if self.gathered is not None:
             self.gathered.drop(owner.object.metadata.uid)
             self.gathered = self.gathered if self.objects else None
+
+    def tells(self, told: ToldMembers) -> None:
+        """Have these hear of each change of their object from now on; the first time all are to be looked at."""
+        if self._told is not told:
+            self._told = told
+            told.looks_at_all()
+
+    def _changes(self, owner: Owner) -> None:
+        if self._told is not None:
+            self._told.has_changed(owner.object.metadata.uid)
 
     def lets_go(self, by: str) -> bool:
         """Say, once for each end, that all of its objects are to be looked at, since they may go.

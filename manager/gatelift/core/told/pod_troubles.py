@@ -35,6 +35,7 @@ from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
+from gatelift_wire.values.messages import ObjectReport
 from gatelift_wire.values.refusals import Refusal
 
 SETTLE_SECONDS = 10.0
@@ -58,15 +59,18 @@ _WAITS = {AttemptState.PLACED: GATED, AttemptState.ENDING: NAMESPACE_GOES}
 """What may keep a placement waiting that does not run."""
 
 
+def reported(core: Core, attempt: Attempt, report: ObjectReport) -> None:
+    """Take note of what keeps one object from running, as its cluster says."""
+    says = _is_a_pod(core, report.kind) and not report.gone
+    attempt.is_troubled(report.name, of_status(report.name, report.status) if says else None)
+
+
 def heard(core: Core, attempt: Attempt) -> None:
     """Take note of what its cluster last said of its pods; its Workload is looked at when that has changed."""
-    reported = (
-        of_status(report.name, report.status)
-        for report in attempt.reports.values()
-        if _is_a_pod(core, report.kind) and not report.gone
-    )
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
-    found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
+    found = first(
+        [attempt.first_trouble, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)]
+    )
     if found != attempt.trouble:
         attempt.has_trouble(found)
         core.mark_attempt(attempt)

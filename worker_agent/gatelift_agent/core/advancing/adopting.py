@@ -45,7 +45,7 @@ def advance(world: World, placement: Placement, now: float) -> None:
     """Take in who waits for a placement that runs, and forget who is gone."""
     if not world.settings.adopts:
         return
-    for tracked in tuple(placement.objects.values()):
+    for tracked in placement.to_look_at:
         if tracked.made_here and _is_over(world, placement, tracked, now):
             world.untrack(placement, tracked)
     waiting = world.newcomers.of((placement.namespace, placement.name))

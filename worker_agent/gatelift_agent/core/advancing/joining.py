@@ -15,7 +15,7 @@ from gatelift_agent.core.state.world import World
 
 def advance(world: World, placement: Placement, now: float) -> None:
     """Make what is missing of it, and let go what there is room for."""
-    joined = [each for each in placement.objects.values() if each.joined and not each.delete_asked]
+    joined = [each for each in placement.to_look_at if each.joined and not each.delete_asked]
     for tracked in joined:
         if tracked.object is None and not (tracked.asked or tracked.is_gone or tracked.made_here):
             applying.make(world, placement, tracked, now)

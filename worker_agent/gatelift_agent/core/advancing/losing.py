@@ -55,7 +55,7 @@ def _has_ended(world: World, placement: Placement) -> bool:
 
 def _edited(world: World, placement: Placement, now: float) -> PlacementEnding | None:
     """Return the eviction by somebody who changed an object in a way that is not put back. None if all are well."""
-    live = (tracked for tracked in placement.objects.values() if not tracked.delete_asked)
+    live = (tracked for tracked in placement.to_look_at if not tracked.delete_asked)
     found = next(filter(None, (edits.ending(world, placement, tracked, now) for tracked in live)), None)
     return found or allowances.ending(world, placement)
 

@@ -81,7 +81,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
         lifted = asked.purpose is WritePurpose.LIFT
         edits.answered(world, placement, tracked, Held(tracked.ref, event.object, event.raw), lifted=lifted)
-    world.look(placement.key)
+    world.look_at(placement, tracked.name)
     if asked.purpose in _STOPS:
         tracked.stop_written = True
         tracked.restore_tried = tracked.restore_tried or asked.purpose is WritePurpose.RESTORE
@@ -114,7 +114,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     tracked.attempts += 1
     tracked.retry_at = now + _pause(world, placement, tracked, FailedWrite(asked, event))
     world.wakes.ask(placement.key, tracked.retry_at)
-    world.look(placement.key)
+    world.look_at(placement, tracked.name)
     match asked.purpose:
         case WritePurpose.CREATE:
             _create_failed(world, placement, tracked, FailedWrite(asked, event), now)

@@ -8,7 +8,7 @@ each (R1, R8); between them stands the remote admission, which may take its time
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import adopting, applying, giving_up, holds, joining, lifting, losing
+from gatelift_agent.core.advancing import adopting, applying, giving_up, holds, joining, lifting, losing, resting
 from gatelift_agent.core.changes import edits, relabelling
 from gatelift_agent.core.leaving import closing, draining, parting
 from gatelift_agent.core.placement.placements import (
@@ -48,7 +48,7 @@ def drive(world: World, placement: Placement, now: float) -> None:
 
 def _advance(world: World, placement: Placement, now: float) -> None:
     gathers = world.kind(placement).gathers
-    for tracked in tuple(placement.objects.values()):
+    for tracked in placement.to_look_at:
         if tracked.missing or tracked.unproven:
             draining.find_out(world, placement, tracked, now)
         elif tracked.delete_asked:
@@ -83,6 +83,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         outcome = losing.own_end(world, placement)
         if outcome is None:
             reports.observe(world, placement, now)
+            resting.settle(world, placement, now)
             return
         # A Job may say its end while its pods stop (before Kubernetes 1.31), or of pods that it no longer knows (P10).
         kind = EndingKind.FINISHED

@@ -16,7 +16,9 @@ from gatelift_agent.core.state.world import World
 def free(world: World, placement: Placement, now: float) -> dict[str, int]:
     """Return of each pod set how many objects more may be let go; below zero where more run than were granted."""
     left = {one.name: one.count for one in placement.pod_sets}
-    for tracked in placement.objects.values():
+    for name, count in placement.calm.taken.items() if placement.calm is not None else ():
+        left[name] = left.get(name, 0) - count
+    for tracked in placement.to_look_at:
         if has_slot(world, placement, tracked, now):
             left[tracked.pod_set] = left.get(tracked.pod_set, 0) - 1
     return left

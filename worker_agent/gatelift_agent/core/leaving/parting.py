@@ -43,7 +43,7 @@ def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
         world.track(placement, heir)
     for other in world.placements_at(tracked.ref):
         world.look(other.key)
-    world.look(placement.key)
+    world.look_on(placement.key)
 
 
 def whose(world: World, tracked: Tracked) -> str:
@@ -59,7 +59,7 @@ def give_way(world: World, placement: Placement, now: float) -> None:
     """
     if world.local:
         return
-    for tracked in placement.objects.values():
+    for tracked in placement.to_look_at:
         obj = tracked.object
         if obj is None and tracked.succeeded:
             world.keeper.keep_member(placement, tracked)

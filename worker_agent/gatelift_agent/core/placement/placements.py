@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_agent.core.placement import calm
+from gatelift_agent.core.placement.calm import Calm
 from gatelift_agent.core.placement.membership import Membership, nothing
 from gatelift_agent.core.placement.pods_of_jobs import Hidden, Shortage
 from gatelift_kinds.shared.pod_trouble import Trouble
@@ -371,6 +373,8 @@ class Placement:
     look_from: float = 0.0
     """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
     looked_as: PlacementState | None = None
+    calm: Calm | None = None
+    """Of many objects, which are at rest; None: all of them are to be looked at."""
     child_retry_at: Mapping[str, float] = field(default_factory=nothing)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 
@@ -381,9 +385,26 @@ class Placement:
             self.membership = Membership()
         return self.membership
 
+    @property
+    def to_look_at(self) -> tuple[Tracked, ...]:
+        """The objects that are not at rest."""
+        if self.calm is None:
+            return tuple(self.objects.values())
+        return tuple([self.objects[name] for name in self.calm.restless])
+
+    def calms(self) -> Calm:
+        """Return which objects are at rest, from now on."""
+        if self.calm is None:
+            self.calm = calm.of(self.objects)
+        return self.calm
+
+    def stirs(self) -> None:
+        """Take that all objects are to be looked at."""
+        self.calm = None
+
     def move(self, move: Move) -> None:
         """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""
         target = TABLE[self.state].get(move)
         if target is None:
             raise IllegalMoveError(f"placement {self.key}: {move.name} in state {self.state.value}")
-        self.state = target
+        self.state, self.calm = target, None

@@ -22,7 +22,7 @@ def counts(world: World, placement: Placement, now: float) -> tuple[PodSetCounts
     if not world.settings.adopts:
         return ()
     found: dict[str, list[Tracked]] = {one.name: [] for one in placement.pod_sets if one.shape}
-    for tracked in placement.objects.values():
+    for tracked in placement.to_look_at:
         if tracked.made_here:  # also of a set of which nothing is known any more after a start
             found.setdefault(tracked.pod_set, []).append(tracked)
     return tuple(_of_set(world, placement, name, found[name], now) for name in sorted(found))

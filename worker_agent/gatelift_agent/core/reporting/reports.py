@@ -92,7 +92,7 @@ def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple
     kind = world.kind(placement)
     changed: list[tuple[Tracked, Seen]] = []
     urgent = False
-    for tracked in placement.objects.values():
+    for tracked in placement.to_look_at:
         if tracked.made_here or (tracked.told_of is not None and tracked.told_of is tracked.object):
             continue
         if len(changed) > REPORTS_AT_ONCE:
@@ -204,11 +204,11 @@ def _is_news(sight: Seen) -> bool:
 
 
 def counted(world: World, placement: Placement) -> tuple[dict[str, PodSetCounts], dict[str, int]]:
-    """Return where the pods are, by pod set, and how many of these are needed no more."""
+    """Return where the pods are, by pod set, and how many of these are needed no more; of what is at rest none is."""
     kind = world.kind(placement)
     total: dict[str, PodSetCounts] = {}
     reclaimable: dict[str, int] = {}
-    for tracked in placement.objects.values():
+    for tracked in placement.to_look_at:
         if tracked.object is None:
             continue
         for counts in kind.counts(tracked.object, world.children(placement)):

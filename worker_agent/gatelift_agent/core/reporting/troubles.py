@@ -38,7 +38,7 @@ def note(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: 
 
 
 def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: float) -> Trouble | None:
-    tracked = placement.objects.values()
+    tracked = placement.to_look_at
     jobs = (each.uid for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
     missing = (missing_pods.trouble(world, placement, one, now) for one in seen)
     refused = map(_refused, tracked)

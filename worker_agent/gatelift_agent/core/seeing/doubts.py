@@ -143,7 +143,7 @@ def look_again(world: World, now: float) -> None:
     """Take that a node was heard of, or is gone: look at what waits for that."""
     settle(world, now)
     for placement in world.placements.values():
-        vanished = placement.lost_children or any(each.vanished or each.doubt for each in placement.objects.values())
+        vanished = placement.lost_children or any(each.vanished or each.doubt for each in placement.to_look_at)
         unseen = placement.before and (placement.unseen_ends or placement.state in ENDING)
         if vanished or unseen:
             world.look(placement.key)

@@ -66,7 +66,7 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
 def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: float) -> None:
     """Take the object at a tracked place, if it is the placement's; another object there means that ours is gone."""
     meta = held.object.metadata
-    world.look(placement.key)
+    world.look_at(placement, tracked.name)
     if _is_mine(world, placement, tracked, held.object):
         tracked.object, tracked.raw, tracked.uid = held.object, held.raw, meta.uid
         tracked.missing = tracked.vanished = False
@@ -108,7 +108,7 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     if held is None or held.object.metadata.uid != meta.uid:
         return
     for placement in world.placements_at(held.ref):
-        world.look(placement.key)
+        world.look_at(placement, meta.name)
         _gone_from(world, placement.objects[meta.name], obj, now)
     newcomers.gone(world, held.ref, meta.uid)
     world.objects.gone(resource, obj)  # behind all that may raise an exception: taken again, it is news again

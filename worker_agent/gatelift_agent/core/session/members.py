@@ -48,9 +48,11 @@ def change(world: World, order: Change) -> None:
     placement.pod_sets = tuple(_lowered(each, order.pod_sets) for each in placement.pod_sets)
     for leaver in order.leave:
         _leave(world, placement, leaver)
+        world.look_at(placement, leaver.name)
     for one in order.join:
         _join(world, placement, one)
-    world.look(placement.key)
+        world.look_at(placement, one.name)
+    world.look_on(placement.key)
 
 
 def keep(world: World, placement: Placement, commit: Commit) -> bool:

@@ -134,7 +134,7 @@ class World:
         """What could not be handled, and rests."""
         self.kept: dict[PlacementKey, None] = {}
         """What has ended and stays to be looked at, oldest first (`kept`)."""
-        self._dirty: dict[PlacementKey, None] = {}
+        self._dirty: dict[PlacementKey, bool] = {}  # whether all objects of it are to be looked at
         self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}
         self._cleared: dict[str, None] = {}
@@ -153,11 +153,14 @@ class World:
     def track(self, placement: Placement, tracked: Tracked) -> None:
         """Know one more object of a placement."""
         placement.objects[tracked.name] = tracked
+        if placement.calm is not None:
+            placement.calm.stir(tracked.name)
         self._by_object.setdefault(tracked.ref, {})[placement.key] = None
 
     def untrack(self, placement: Placement, tracked: Tracked) -> None:
         """Know an object as none of a placement's."""
-        placement.objects.pop(tracked.name, None)
+        if placement.objects.pop(tracked.name, None) is not None and placement.calm is not None:
+            placement.calm.forget(tracked.name)
         self._forget_place(tracked, placement.key)
 
     def _forget_place(self, tracked: Tracked, key: PlacementKey) -> None:
@@ -274,12 +277,22 @@ class World:
         return found
 
     def look(self, key: PlacementKey) -> None:
-        """Look at this placement before the present event is over."""
-        self._dirty[key] = None
+        """Look at this placement, at all its objects, before the present event is over."""
+        self._dirty[key] = True
+
+    def look_at(self, placement: Placement, name: str) -> None:
+        """Look at one object of a placement, of which something else is known now, and at what is not at rest."""
+        if placement.calm is not None and name in placement.objects:
+            placement.calm.stir(name)
+        self._dirty.setdefault(placement.key, False)
+
+    def look_on(self, key: PlacementKey) -> None:
+        """Look at what is not at rest of a placement."""
+        self._dirty.setdefault(key, False)
 
     def look_at_all(self) -> None:
         """Look at every placement."""
-        self._dirty.update(dict.fromkeys(self.placements))
+        self._dirty.update(dict.fromkeys(self.placements, True))
 
     @property
     def has_dirty(self) -> bool:
@@ -295,9 +308,11 @@ class World:
         """Return a placement to look at, None when all are as they should be."""
         while self._dirty:
             key = next(iter(self._dirty))
-            del self._dirty[key]
+            at_all = self._dirty.pop(key)
             placement = self.placements.get(key)
             if placement is not None:
+                if at_all:
+                    placement.stirs()
                 return placement
         return None
 
