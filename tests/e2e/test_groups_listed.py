@@ -167,22 +167,27 @@ async def test_pi_030_pg_27_a_group_of_two_roles_is_not_charged_what_is_excluded
 
 @PLACES
 async def test_pg_22_a_group_runs_by_the_workload_that_its_user_made(world: World, queue: str) -> None:
-    """PG-22: it becomes the group's by owners and mark, and ends as any."""
+    """PG-22: it becomes the group's by owners and mark while it is inactive, and ends as any."""
+    shape = Group(world, "shape", "nobodys", total=2)
+    await shape.make("ab")
+    sets = (await shape.says("QuotaReserved", "False"))["spec"]["podSets"]
+    await shape.remove()
     group = Group(world, "prebuilt", queue, total=2)
-    await group.make("ab", Behaviour(run_seconds=2.0), labels={f"{K}prebuilt-workload-name": group.name})
-    assert "prebuilt" in await group.warned("a", "ErrWorkloadCompose")
-    pod = await world.get("mgmt", POD, f"{group.name}-a")
-    assert pod is not None
-    containers = [{"name": "main", "image": "any", "resources": {"requests": {"cpu": "100m"}}}]
-    template = {"spec": {"restartPolicy": "Never", "containers": containers, "tolerations": pod["spec"]["tolerations"]}}
-    role = pod["metadata"]["annotations"][f"{K}role-hash"]
     theirs: Json = {
         "apiVersion": f"{K}v1beta2",
         "kind": "Workload",
         "metadata": {"name": group.name, "namespace": NAMESPACE},
-        "spec": {"queueName": queue, "podSets": [{"name": role, "count": 2, "template": template}]},
+        "spec": {"queueName": queue, "active": False, "podSets": sets},
     }
     made = await world.create(theirs)
+    await group.make("ab", Behaviour(run_seconds=2.0), labels={f"{K}prebuilt-workload-name": group.name})
+
+    async def adopted() -> bool:
+        found = await group.workload()
+        return found is not None and len(found["metadata"].get("ownerReferences", [])) == 2
+
+    await world.until(adopted, "it names both as owners")
+    await group.patch({"spec": {"active": True}})
     done = await group.says("Finished", "True", "Succeeded", "Pods succeeded: 2/2")
     assert done["metadata"]["uid"] == made["metadata"]["uid"]
     assert len(done["metadata"]["ownerReferences"]) == 2
