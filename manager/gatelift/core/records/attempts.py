@@ -121,6 +121,7 @@ class Attempt(ShownObjects):
     words_left_out: bool = False  # what its cluster said of the end was refused with it
     end_unshown: str = ""  # why the user's object does not show the end
     reservation_told: bool = False
+    checks_told: str = ""  # what people were told last of what others' checks say
     admitted_at: float | None = None
     absent_until: float | None = None  # it is not listed where it was placed; what may run has stopped by then
     gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
@@ -169,6 +170,10 @@ class Attempt(ShownObjects):
     def reservation_is_told(self) -> None:
         """Take that people are told of its reservation."""
         self.reservation_told = True
+
+    def checks_are_told(self, text: str) -> None:
+        """Take what people are told of what others' checks say."""
+        self.checks_told = text
 
     def admitted(self, now: float) -> None:
         """Take that its admission is written."""

@@ -5,6 +5,8 @@ Conditions, and reasons that stand in both, are in `texts`. Neighbour: `telling`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 PREEMPTED_WORKLOAD = "PreemptedWorkload"
 CREATED_WORKLOAD = "CreatedWorkload"
 DELETED_WORKLOAD = "DeletedWorkload"
@@ -14,6 +16,7 @@ EVICTED_DUE_TO = "EvictedDueTo"
 MULTIKUEUE = "MultiKueue"
 DISPATCHED = "Dispatched"
 CLUSTER_UNREACHABLE = "ClusterUnreachable"
+UPDATED_ADMISSION_CHECK = "UpdatedAdmissionCheck"
 
 WORKLOAD_IS_DELETED = "Workload is deleted"
 NOT_ADMITTED = "Not admitted by cluster queue"
@@ -49,6 +52,11 @@ def admitted_event(cluster_queue: str, waited: float) -> str:
 def created_workload(key: str) -> str:
     """Return the message of the event CreatedWorkload."""
     return f"Created Workload: {key}"
+
+
+def checks_say(said: Iterable[tuple[str, str]]) -> str:
+    """Return the message of the event UpdatedAdmissionCheck, of name and message of each check."""
+    return "; ".join(f"{name}: {message}" for name, message in said)
 
 
 def deleted_workload(key: str) -> str:

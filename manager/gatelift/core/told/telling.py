@@ -6,7 +6,7 @@ place where times leave the core. Nothing is decided here. Neighbour: `answers` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -165,6 +165,20 @@ def waits(core: Core, decision: Inadmissible) -> None:
     known = core.knowledge.workloads.get(decision.key)
     if known is not None and known.metadata.uid == decision.uid:
         _both(core, known, decision.reason, decision.message)
+
+
+def checks(core: Core, known: Workload, attempt: Attempt, awaited: Iterable[str]) -> None:
+    """Tell at the user's object what the checks say that are waited for, in one event, once it is something new."""
+    said = [
+        (each.name, each.message)
+        for each in known.status.admission_checks
+        if each.name in awaited and each.state == texts.PENDING and each.message
+    ]
+    text = event_texts.checks_say(said)
+    if not text or text == attempt.checks_told:
+        return
+    attempt.checks_are_told(text)
+    _owner(core, known, event_texts.UPDATED_ADMISSION_CHECK, text)
 
 
 def halted(core: Core, known: Workload) -> None:

@@ -21,6 +21,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
+from gatelift.core.told import telling
 from gatelift.core.works import requeueing
 from gatelift_admission.values.model import Reserve
 
@@ -69,6 +70,7 @@ def _checks(case: Case, others: list[str]) -> bool:
         _show_reservation(case, at=case.now)
         return False
     states = {check.name: check for check in case.known.status.admission_checks}
+    telling.checks(case.core, case.known, case.attempt, others)
     return all(name in states and states[name].state == texts.READY for name in others)
 
 
