@@ -132,23 +132,15 @@ async def test_hd_30_a_workload_is_made_with_an_epoch_that_people_may_choose(kub
     await kubectl("create", "-f", "-", manifest=made)
 
 
-async def test_hd_90_what_a_workload_was_made_for_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made = a_workload("owned")
-    made["metadata"]["annotations"]["gatelift.dev/owner"] = "{}"
-    await refused(kubectl, "what the Workload was made for", "create", "-f", "-", manifest=made)
-    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in ("gatelift.dev/owner=x", "gatelift.dev/owner-"):
-        await refused(kubectl, "what the Workload was made for", "annotate", "workload", "owned", "--overwrite", value)
-    await kubectl("annotate", "workload", "owned", "example.com/touched=1")
-
-
 @pytest.mark.parametrize(
     ("name", "key", "text"),
-    [("recovered", "recovered-epoch", "left alone"), ("ended", "unshown-ends", "do not run again")],
+    [
+        pytest.param("owned", "owner", "what the Workload was made for", id="HD-90"),
+        pytest.param("recovered", "recovered-epoch", "left alone", id="HD-189"),
+        pytest.param("ended", "unshown-ends", "do not run again", id="HD-412"),
+    ],
 )
-async def test_hd_189_hd_412_what_only_the_manager_says_on_a_workload(
-    kubectl: Kubectl, name: str, key: str, text: str
-) -> None:
+async def test_what_only_the_manager_says_on_a_workload(kubectl: Kubectl, name: str, key: str, text: str) -> None:
     made = a_workload(name)
     made["metadata"]["annotations"][f"gatelift.dev/{key}"] = "1"
     await refused(kubectl, text, "create", "-f", "-", manifest=made)
