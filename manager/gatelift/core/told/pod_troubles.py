@@ -25,6 +25,7 @@ from gatelift_kinds.shared.pod_trouble import (
     GATED,
     NAMESPACE_GOES,
     OF_PODS,
+    ORDER,
     START_REFUSED,
     Trouble,
     first,
@@ -33,6 +34,7 @@ from gatelift_kinds.shared.pod_trouble import (
 )
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import TRUE, find, put, without
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.values.refusals import Refusal
@@ -66,7 +68,10 @@ def heard(core: Core, attempt: Attempt) -> None:
         if _is_a_pod(core, report.kind) and not report.gone
     )
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
-    found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
+    told_of = (
+        frozenset(ORDER) if attempt.cluster == LOCAL_CLUSTER else OF_PODS
+    )  # home's agent says it of one of several
+    found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in told_of)])
     if found != attempt.trouble:
         attempt.has_trouble(found)
         core.mark_attempt(attempt)
