@@ -68,9 +68,7 @@ def heard(core: Core, attempt: Attempt) -> None:
         if _is_a_pod(core, report.kind) and not report.gone
     )
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
-    told_of = (
-        frozenset(ORDER) if attempt.cluster == LOCAL_CLUSTER else OF_PODS
-    )  # home says it of one of several
+    told_of = frozenset(ORDER) if attempt.cluster == LOCAL_CLUSTER else OF_PODS  # home says it of one of several
     found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in told_of)])
     if found != attempt.trouble:
         attempt.has_trouble(found)
