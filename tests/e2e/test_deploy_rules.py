@@ -132,16 +132,6 @@ async def test_hd_30_a_workload_is_made_with_an_epoch_that_people_may_choose(kub
     await kubectl("create", "-f", "-", manifest=made)
 
 
-async def test_hd_90_what_a_workload_was_made_for_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made = a_workload("owned")
-    made["metadata"]["annotations"]["gatelift.dev/owner"] = "{}"
-    await refused(kubectl, "what the Workload was made for", "create", "-f", "-", manifest=made)
-    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in ("gatelift.dev/owner=x", "gatelift.dev/owner-"):
-        await refused(kubectl, "what the Workload was made for", "annotate", "workload", "owned", "--overwrite", value)
-    await kubectl("annotate", "workload", "owned", "example.com/touched=1")
-
-
 async def test_hd_420_that_a_workload_is_a_groups_is_the_managers_to_say(kubectl: Kubectl) -> None:
     made, key = a_workload("of-a-group"), "kueue.x-k8s.io/is-group-workload"
     made["metadata"]["annotations"][key] = "true"
@@ -153,24 +143,22 @@ async def test_hd_420_that_a_workload_is_a_groups_is_the_managers_to_say(kubectl
     await kubectl("annotate", "workload", "of-a-group", "example.com/touched=1")
 
 
-async def test_hd_189_to_what_a_recovery_has_raised_an_epoch_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made = a_workload("recovered")
-    made["metadata"]["annotations"]["gatelift.dev/recovered-epoch"] = "1"
-    await refused(kubectl, "left alone", "create", "-f", "-", manifest=made)
+@pytest.mark.parametrize(
+    ("name", "key", "text"),
+    [
+        pytest.param("owned", "owner", "what the Workload was made for", id="HD-90"),
+        pytest.param("recovered", "recovered-epoch", "left alone", id="HD-189"),
+        pytest.param("ended", "unshown-ends", "do not run again", id="HD-412"),
+    ],
+)
+async def test_what_only_the_manager_says_on_a_workload(kubectl: Kubectl, name: str, key: str, text: str) -> None:
+    made = a_workload(name)
+    made["metadata"]["annotations"][f"gatelift.dev/{key}"] = "1"
+    await refused(kubectl, text, "create", "-f", "-", manifest=made)
     await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in ("gatelift.dev/recovered-epoch=2", "gatelift.dev/recovered-epoch-"):
-        await refused(kubectl, "left alone", "annotate", "workload", "recovered", "--overwrite", value)
-    await kubectl("annotate", "workload", "recovered", "example.com/touched=1")
-
-
-async def test_hd_412_which_pods_have_ended_unshown_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made = a_workload("ended")
-    made["metadata"]["annotations"]["gatelift.dev/unshown-ends"] = "{}"
-    await refused(kubectl, "do not run again", "create", "-f", "-", manifest=made)
-    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in ("gatelift.dev/unshown-ends=x", "gatelift.dev/unshown-ends-"):
-        await refused(kubectl, "do not run again", "annotate", "workload", "ended", "--overwrite", value)
-    await kubectl("annotate", "workload", "ended", "example.com/touched=1")
+    for value in (f"gatelift.dev/{key}=2", f"gatelift.dev/{key}-"):
+        await refused(kubectl, text, "annotate", "workload", name, "--overwrite", value)
+    await kubectl("annotate", "workload", name, "example.com/touched=1")
 
 
 def a_class(kind: str, name: str) -> Json:

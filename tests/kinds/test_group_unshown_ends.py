@@ -15,7 +15,7 @@ from gatelift_kube.objects.meta import ObjectMeta
 TEXT = unshown_ends.more("", {"a": True, "b": False}, set())
 
 
-def test_what_is_kept_is_read_back_by_the_uids_of_pods() -> None:
+def test_hd_412_what_is_kept_is_read_back_by_the_uids_of_pods() -> None:
     assert unshown_ends.read(TEXT) == {digest("a"): True, digest("b"): False}
 
 

@@ -34,8 +34,8 @@ _OF_JOBS = frozenset({NAMESPACE_GOES, MISSING})
 """Told of the Job, not of a pod of it."""
 ORDER = {NAMESPACE_GOES: 0, MISSING: 1, GATED: 2, UNSCHEDULABLE: 3, START_REFUSED: 4, IMAGE: 5, CRASH: 6}
 """Reasons, in the order in which they stand in a pod's way: of several pods the first trouble is shown."""
-OF_PODS = frozenset(ORDER)
-"""What an agent may tell beside its counts; of what none is let go a refused start has a message of its own."""
+OF_PODS = frozenset(ORDER) - {START_REFUSED}
+"""What an agent may tell of the pods of a Job: a start that is refused has a message of its own."""
 TEXT_CHARS_MAX = 400
 """Of one trouble: what a scheduler says of a large cluster takes half of that."""
 _WORD_CHARS_MAX = 200

@@ -338,7 +338,10 @@ class GatesLifted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectReport:
-    """Status (raw JSON) of one worker object of a user's object (`owner_uid`, if it says). Newer replaces older."""
+    """Status (raw JSON) of one worker object of a user's object (`owner_uid`, if it says). Newer replaces older.
+
+    `deleting`: it is being deleted, by whomever; of one that is gone: the agent has deleted it.
+    """
 
     key: PlacementKey
     kind: str

@@ -25,6 +25,7 @@ from gatelift_kinds.shared.pod_trouble import (
     GATED,
     NAMESPACE_GOES,
     OF_PODS,
+    ORDER,
     START_REFUSED,
     Trouble,
     first,
@@ -33,6 +34,7 @@ from gatelift_kinds.shared.pod_trouble import (
 )
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.objects.conditions import TRUE, find, put, without
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.values.messages import ObjectReport
@@ -68,9 +70,9 @@ def reported(core: Core, attempt: Attempt, report: ObjectReport) -> None:
 def heard(core: Core, attempt: Attempt) -> None:
     """Take note of what its cluster last said of its pods; its Workload is looked at when that has changed."""
     counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job, or of a pod at its gates
-    found = first(
-        [attempt.first_trouble, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)]
-    )
+    told_of = frozenset(ORDER) if attempt.cluster == LOCAL_CLUSTER else OF_PODS  # home says it of one of several
+    said = (Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in told_of)
+    found = first([attempt.first_trouble, *said])
     if found != attempt.trouble:
         attempt.has_trouble(found)
         core.mark_attempt(attempt)
