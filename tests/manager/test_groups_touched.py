@@ -155,3 +155,19 @@ def test_hd_442_another_session_at_home_is_told_of_all_that_wait() -> None:
     told = [one.name for _, each in play.world.messages(Change)[before:] for one in each.join]
     commits = [one.name for _, each in play.world.messages(Commit)[1:] for one in each.objects]
     assert sorted(told or commits) == ["p0000", "p0001", "p0002"]
+
+
+def joiners(world: World) -> list[str]:
+    """Return who was told to join, by Change."""
+    return [one.name for _, each in world.messages(Change) for one in each.join]
+
+
+def test_pg_9_nobody_is_told_of_one_that_waits_for_the_slot_of_another() -> None:
+    play = Crew(3, at="a")
+    play.world.api.delete(pod_ref("p0001"))
+    play.after()
+    join(play.world, a_member("late", cpu="1m", at=59))
+    assert joiners(play.world) == []
+    play.says("p0001", {}, gone=True)
+    play.after()
+    assert joiners(play.world) == ["late"]
