@@ -13,7 +13,7 @@ import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
-from gatelift_wire.values.messages import Change, ObjectReport
+from gatelift_wire.values.messages import Change, Commit, ObjectReport
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_setting
 from support.manager.group_world import a_member, a_world_with_groups, join, pod_ref
@@ -118,3 +118,56 @@ def test_pf_2_a_workload_that_names_one_more_is_gone_through_once() -> None:
     """It is one object with the names of all: each version in which these differ is compared as a whole."""
     few, many = gone_through("worker")
     assert (many[COMES] - few[COMES]) / (MANY - FEW) <= LINES_OF_A_NAME_MAX
+
+
+def leavers(world: World) -> list[list[str]]:
+    """Return who was told to leave, by Change."""
+    return [[one.name for one in each.leave] for _, each in world.messages(Change) if each.leave]
+
+
+def test_hd_441_who_is_deleted_is_told_to_leave_whatever_else_is_looked_at() -> None:
+    play = Crew(3, at="a")
+    play.says("p0001", {"phase": "Running"})
+    play.after()
+    play.world.api.delete(pod_ref("p0001"))
+    play.after()
+    assert leavers(play.world) == [["p0001"]]
+
+
+def test_hd_441_in_another_session_who_is_to_leave_is_told_once_more() -> None:
+    play = Crew(3, at="a")
+    play.world.api.delete(pod_ref("p0001"))
+    play.after()
+    play.world.cut("a")
+    play.world.connect("a", version=VERSION_OF_CHANGE)
+    play.after(10.0)
+    assert leavers(play.world) == [["p0001"], ["p0001"]]
+
+
+def test_hd_442_another_session_at_home_is_told_of_all_that_wait() -> None:
+    play = Crew(3, at="local")
+    play.world.cut("local")
+    before = len(play.world.messages(Change))
+    play.world.connect("local", version=VERSION_OF_CHANGE)
+    play.after(10.0)
+    play.world.api.edit(pod_ref("p0001"), lambda document: document["metadata"]["annotations"].update(note="1"))
+    play.after(10.0)
+    told = [one.name for _, each in play.world.messages(Change)[before:] for one in each.join]
+    commits = [one.name for _, each in play.world.messages(Commit)[1:] for one in each.objects]
+    assert sorted(told or commits) == ["p0000", "p0001", "p0002"]
+
+
+def joiners(world: World) -> list[str]:
+    """Return who was told to join, by Change."""
+    return [one.name for _, each in world.messages(Change) for one in each.join]
+
+
+def test_pg_9_nobody_is_told_of_one_that_waits_for_the_slot_of_another() -> None:
+    play = Crew(3, at="a")
+    play.world.api.delete(pod_ref("p0001"))
+    play.after()
+    join(play.world, a_member("late", cpu="1m", at=59))
+    assert joiners(play.world) == []
+    play.says("p0001", {}, gone=True)
+    play.after()
+    assert joiners(play.world) == ["late"]

@@ -1,7 +1,7 @@
 """What keeps each of the placed pods of one placement from running, as its cluster last said, the first one at hand.
 
 Kept up by each report: a group has thousands of pods, and one report says something of one of them. Neighbour:
-`told.pod_troubles` reads reports and tells people.
+`attempts` has it.
 """
 
 from __future__ import annotations

@@ -318,10 +318,8 @@ class Placement:
     """The session in which its confirmation was asked for last; again at `word_again_at`."""
     word_again_at: float = 0.0
     hold_until: float = 0.0
-    waits_for: str = ""
-    """Why the backend has not granted room, as the log has it."""
-    room_given_back: bool = False
-    """Its room was released, and it was asked for none since."""
+    waits_for: str = ""  # why the backend has not granted room, as the log has it
+    room_given_back: bool = False  # its room was released, and it was asked for none since
     room_reclaimed: tuple[tuple[str, int], ...] = ()
     """Of how many pods per pod set its room was given back while the others run (KEP-78)."""
     ending: PlacementEnding | None = None
@@ -338,8 +336,7 @@ class Placement:
     """For how long it is to be kept after its end, as the manager is told; `kept_until` once it is."""
     kept_until: float = 0.0
     ended_at: float | None = None
-    leaving_since: float | None = None
-    """Since when all of it is on its way out (`all_leaving`)."""
+    leaving_since: float | None = None  # since when all of it is on its way out (`all_leaving`)
     committed_at: float = 0.0
     counts_reported: CountsReport | None = None
     report_at: float | None = None
@@ -373,8 +370,7 @@ class Placement:
     look_from: float = 0.0
     """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
     looked_as: PlacementState | None = None
-    calm: Calm | None = None
-    """Of many objects, which are at rest; None: all of them are to be looked at."""
+    calm: Calm | None = None  # which of its objects are at rest; None: all of them are to be looked at
     child_retry_at: Mapping[str, float] = field(default_factory=nothing)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 
@@ -388,14 +384,12 @@ class Placement:
     @property
     def to_look_at(self) -> tuple[Tracked, ...]:
         """The objects that are not at rest."""
-        if self.calm is None:
-            return tuple(self.objects.values())
-        return tuple([self.objects[name] for name in self.calm.restless])
+        names = self.objects if self.calm is None else self.calm.restless
+        return tuple([self.objects[name] for name in names])
 
     def calms(self) -> Calm:
         """Return which objects are at rest, from now on."""
-        if self.calm is None:
-            self.calm = calm.of(self.objects)
+        self.calm = self.calm or calm.of(self.objects)
         return self.calm
 
     def stirs(self) -> None:
