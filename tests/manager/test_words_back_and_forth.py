@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.agenda import LATE_EVERY, Key, Look
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.clusters.link_values import Reported
+from gatelift.core.conclusions import reports
 from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.state.few_lines import LINES_MAX
 from gatelift.core.state.word_writes import OUT_MAX, OUT_SHARED_MAX, SHARED_SECONDS, may_write
@@ -354,3 +357,68 @@ def test_hd_295_statuses_that_cannot_be_read_leave_a_few_lines() -> None:
         agent.say(ObjectReport(key=agent.commits[0], kind="Pod", name="one", uid="w", status=status))
     world.settle()
     assert len([note for note in world.notes if "is not shown" in note.text]) == LINES_MAX
+
+
+# --- who stands in a line is called, and nobody stands there who has gone ---------------------------------------------
+
+
+@pytest.mark.parametrize("waits", ["again", "first"])
+def test_hd_470_who_waits_for_all_that_is_under_way_is_called_as_that_ends(waits: str) -> None:
+    """How many may be under way was worked out as somebody asked: who found none was never called again."""
+    world = sharing(10_000.0)
+    core = world.machine.core
+    other, own = ClusterWord("a", again=waits == "first"), ClusterWord("a", again=waits == "again")
+    for number in range(OUT_MAX):
+        ref = ObjectRef(POD, ObjectKey("team", f"p-{number}"))
+        core.inflight.begin(10 + number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=other))
+    key = Key(Look.OWNER, ObjectKey("team", "p"), POD)
+    assert not may_write(core, own, key, world.now)
+    for number in range(OUT_MAX):
+        core.inflight.end(10 + number)
+    world.now += 1.0
+    machine_pass(world, Key(Look.WORDS, ObjectKey("", "a")))
+    assert key in list(iter(core.agenda.take, None))
+    assert may_write(core, own, key, world.now)
+
+
+def test_hd_470_what_is_said_again_leaves_room_for_first_words() -> None:
+    world = sharing(10_000.0)
+    core = world.machine.core
+    again = ClusterWord("a", again=True)
+    for number in range(OUT_MAX):
+        key = Key(Look.OWNER, ObjectKey("team", f"p-{number}"), POD)
+        if may_write(core, again, key, world.now):
+            ref = ObjectRef(POD, key.object)
+            core.inflight.begin(10 + number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=again))
+    assert core.inflight.by_word[again] == OUT_MAX - OUT_SHARED_MAX
+    assert may_write(core, ClusterWord("a"), Key(Look.OWNER, ObjectKey("team", "q"), POD), world.now)
+
+
+@pytest.mark.parametrize("called", [True, False])
+def test_hd_471_who_ends_while_it_stands_in_a_line_or_was_just_called_is_forgotten(*, called: bool) -> None:
+    world, _ = a_running_pod()
+    core = world.machine.core
+    (attempt,) = core.attempts.values()
+    line = core.words.line(ClusterWord("a", again=True), 10.0)
+    key = Key(Look.OWNER, ObjectKey("team", *attempt.reports), POD)
+    line.stand(key)
+    if called:
+        assert line.call(world.now) == [key]
+    core.end_attempt(attempt.uid)
+    line.tokens = 0.0
+    assert (line.waiting, line.ask(key, line.at)) == (0, False)
+
+
+def test_hd_472_a_first_run_is_looked_at_before_what_others_say_again() -> None:
+    """The late line is one for all clusters: their first words would wait behind a hostile one's thousands."""
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_pod("second").document())
+    world.settle()
+    core, agent = world.machine.core, world.agents["a"]
+    (second,) = core.attempts.values()
+    for number in range(100):
+        core.agenda.mark_late(Key(Look.OWNER, ObjectKey("team", f"flips-{number}"), POD))
+    report = ObjectReport(key=second.key, kind="Pod", name="second", uid="w", status=msgspec.json.encode(RUNNING))
+    reports.reported(core, Reported(cluster="a", session=agent.session, sequence=10, message=report), world.now)
+    order = list(iter(core.agenda.take, None))
+    assert order.index(Key(Look.OWNER, ObjectKey("team", "second"), POD)) < LATE_EVERY

@@ -95,7 +95,8 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    core.mark_said_of(attempt, shows=isinstance(message, ObjectReport))
+    if not isinstance(message, ObjectReport):
+        core.mark_said_of(attempt, shows=False)
     if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
     cluster = attempt.cluster
@@ -112,6 +113,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             waking.made(core, attempt, now)
         case ObjectReport():
             _keep(core, attempt, (message,))
+            core.mark_said_of(attempt, shows=not mirror.is_news(attempt, message))
             pod_troubles.heard(core, attempt)
         case CountsReport():
             _counted(core, attempt, message, now)
@@ -203,7 +205,7 @@ def _of_members(
         elif report.gone:
             pod_troubles.reported(core, attempt, report)
         if owner is not None:
-            core.agenda.mark_late(owner.look)
+            (core.agenda.mark if mirror.is_news(attempt, report) else core.agenda.mark_late)(owner.look)
     core.mark_attempt(attempt)
     return tuple(found)
 

@@ -201,7 +201,9 @@ class Core:
 
     def end_attempt(self, uid: str) -> None:
         """Take that an attempt is over; what is kept about its Workload stays, see `forgetting`."""
-        self._attempts.pop(uid, None)
+        attempt = self._attempts.pop(uid, None)
+        if attempt is not None and attempt.reports:
+            self.words.ended(attempt, self.kinds.travelling)
 
     # --- people -------------------------------------------------------------------------------------------------
 
@@ -290,7 +292,10 @@ class Core:
             self.mark_owner(owner)
 
     def mark_said_of(self, attempt: Attempt, *, shows: bool) -> None:
-        """Look at the users' objects of which a cluster has said something; `shows`: only how one is, which is late."""
+        """Look at the users' objects of which a cluster has said something; `shows`: no more than how one is, again.
+
+        That is late: everybody's next pod would wait for it.
+        """
         known = self.knowledge.workloads.get(attempt.workload)
         if known is not None:
             (self._mark_work_late if shows else self.mark_work)(self.knowledge.work_of(known))

@@ -7,13 +7,15 @@ next one. Who alone writes has all. Neighbours: `status_budget` (the line), `inf
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.status_budget import StatusBudget
-from gatelift_kube.values.resources import ObjectKey
+from gatelift.core.records.attempts import Attempt
+from gatelift_kube.values.resources import ObjectKey, Resource
 
 if TYPE_CHECKING:
     from gatelift.core.state.core import Core
@@ -59,6 +61,14 @@ class WordWrites:
             if word in self._lines:
                 self._lines[word].leave(key)
 
+    def ended(self, attempt: Attempt, resources: Iterable[Resource]) -> None:
+        """Keep nothing of an attempt that is over: nobody asks for a write any more, so nobody would leave the line."""
+        space = attempt.workload.namespace
+        self.leave(attempt.cluster, attempt.look)
+        for resource in resources:
+            for name in attempt.reports:
+                self.leave(attempt.cluster, Key(Look.OWNER, ObjectKey(space, name), resource))
+
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster."""
         for word in _words(cluster):
@@ -69,10 +79,7 @@ class WordWrites:
 def may_write(core: Core, word: ClusterWord, key: Key, now: float) -> bool:
     """Say whether a write may go out that follows a cluster's word; if not, `key` is looked at in its turn."""
     line, cluster = _line(core, word), word.cluster
-    out = sum(core.inflight.by_word[each] for each in _words(cluster))
-    shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > out)
-    alone = OUT_MAX - (out - line.out)
-    line.allow(alone if not shares else AGAIN_SHARED_MAX if word.again else OUT_SHARED_MAX)
+    shares = _allow(core, cluster, now)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
     if line.ask(key, now):
@@ -83,6 +90,7 @@ def may_write(core: Core, word: ClusterWord, key: Key, now: float) -> bool:
 
 def call(core: Core, key: ObjectKey, now: float) -> None:
     """Look at those whose turn it is."""
+    _allow(core, key.name, now)
     said, again = (_line(core, word) for word in _words(key.name))
     for each in said.call(now, most=said.out_max - said.out):
         core.agenda.mark(each)
@@ -90,6 +98,20 @@ def call(core: Core, key: ObjectKey, now: float) -> None:
         core.agenda.mark_late(each)
     if said.waiting or again.waiting:
         core.agenda.wake(_look(key.name), now + CALL_SECONDS)
+
+
+def _allow(core: Core, cluster: str, now: float) -> bool:
+    """Work out how many of both lines may be under way now; say whether the cluster has its share alone.
+
+    At each call, not only as somebody asks: who waits for what was under way then asks nobody until he is called. First
+    words have room of their own besides what is said again.
+    """
+    said, again = (_line(core, word) for word in _words(cluster))
+    out = said.out + again.out
+    shares = core.words.shares(cluster, now, others=len(core.inflight.by_id) > out)
+    said.allow(OUT_SHARED_MAX if shares else OUT_MAX - again.out)
+    again.allow(AGAIN_SHARED_MAX if shares else OUT_MAX - OUT_SHARED_MAX - said.out)
+    return shares
 
 
 def _words(cluster: str) -> tuple[ClusterWord, ClusterWord]:

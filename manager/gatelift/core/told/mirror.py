@@ -22,6 +22,7 @@ from gatelift.core.state.case import Case
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.values.unreadable import UNREADABLE
+from gatelift_wire.values.messages import ObjectReport
 
 _NEITHER, _RUNS, _OVER = frozenset[str](), frozenset({"runs"}), frozenset({"over"})
 
@@ -187,6 +188,19 @@ def is_first(attempt: Attempt, name: str, shown: bytes, reported: bytes) -> bool
     except UNREADABLE:
         return False
     return bool(_stages(new) - attempt.has_shown(name, _stages(old)))
+
+
+def is_news(attempt: Attempt, report: ObjectReport) -> bool:
+    """Say whether a report tells how far an object is that it has not shown in this attempt: that is not late.
+
+    Of an object of the placement, whose report is kept by now.
+    """
+    if report.name not in attempt.reports:
+        return False
+    try:
+        return bool(_stages(_STATUS.decode(report.status)) - attempt.has_shown(report.name, _NEITHER))
+    except UNREADABLE:
+        return False
 
 
 def turns(shown: bytes, reported: bytes) -> bool:
