@@ -142,17 +142,6 @@ async def test_hd_90_what_a_workload_was_made_for_is_the_managers_to_say(kubectl
     await kubectl("annotate", "workload", "owned", "example.com/touched=1")
 
 
-async def test_hd_420_that_a_workload_is_a_groups_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made, key = a_workload("of-a-group"), "kueue.x-k8s.io/is-group-workload"
-    made["metadata"]["annotations"][key] = "true"
-    refusal = r"is-group-workload\]: says that the Workload is a group of pods'"
-    await refused(kubectl, refusal, "create", "-f", "-", manifest=made)
-    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in (f"{key}=false", f"{key}-"):
-        await refused(kubectl, refusal, "annotate", "workload", "of-a-group", "--overwrite", value)
-    await kubectl("annotate", "workload", "of-a-group", "example.com/touched=1")
-
-
 async def test_hd_189_to_what_a_recovery_has_raised_an_epoch_is_the_managers_to_say(kubectl: Kubectl) -> None:
     made = a_workload("recovered")
     made["metadata"]["annotations"]["gatelift.dev/recovered-epoch"] = "1"

@@ -106,6 +106,17 @@ def test_hd_421_no_mark_of_a_member_ends_what_runs(
         assert ran(history, place) == before
 
 
+def test_hd_421_who_ends_under_another_hash_counts_in_the_role_that_it_ran_as(history: History) -> None:
+    """HD-421: the hash is changed while nobody leads, and the pod runs at a worker; the group ends with its pods."""
+    for name in ABC:
+        groups.make(history, name, cpu="250m" if name == "c" else "500m", seconds=150.0)
+    history.until("all run", lambda: groups.run_there(history) == ABC, 60.0)
+    history.kill_leader()
+    change(history, "annotations", f"{K}role-hash", "other", "b")
+    history.until("another leads", history.leads)
+    history.until("it has succeeded", lambda: groups.condition(history, "Finished")[1] == "Succeeded", 300.0)
+
+
 @places
 def test_hd_421_a_member_keeps_the_slot_that_it_was_let_go_for(history: History, place: str) -> None:
     """HD-421: one says that it is of the other role; nobody takes the slot that it seems to have left."""

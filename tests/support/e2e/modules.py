@@ -32,6 +32,7 @@ MODULES_OF = {
         "test_groups_driven_there.py",
         "test_groups_ended.py",
         "test_groups_evicted.py",
+        "test_groups_marks.py",
         "test_groups_replaced.py",
         "test_groups_run.py",
         "test_image.py",
