@@ -188,3 +188,21 @@ def test_hd_422_who_is_given_to_another_group_ends_with_its_own(history: History
     history.passes(60.0)
     assert groups.names(history) == []
     assert history.leader.charges(PLACES[place]) == 0
+
+
+@places
+@pytest.mark.parametrize("led", [True, False], ids=["while a leader sees it", "while nobody leads"])
+def test_hd_424_a_member_that_no_watch_shows_any_more_runs_on(history: History, place: str, led: bool) -> None:
+    """HD-424: both labels go by which pods are watched, and all else that is ours."""
+    until_all_run(history, place)
+    before = ran(history, place)
+    if not led:
+        history.kill_leader()
+    for key in ("queue-name", "managed"):
+        change(history, "labels", f"{K}{key}", None, "b")
+    if not led:
+        history.until("another leads", history.leads)
+    history.passes(60.0)
+    assert ran(history, place) == before
+    another_leads(history)
+    assert ran(history, place) == before

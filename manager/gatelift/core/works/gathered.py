@@ -70,7 +70,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
-        owners.let_out_of_sight(core, owner, now)
+        if attempt is None or not membership.is_elsewhere(work, attempt):  # it runs there, and is told to leave first
+            owners.let_out_of_sight(core, owner, now)
     else:
         _tell_misfit(core, work, work.gathered, owner)
         _hold_back_or_show(seen)
