@@ -35,7 +35,7 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
 
 
 def is_object_gone(core: Core, name: Name, look: Key, now: float) -> bool:
-    """Say whether one of several objects, which no cache has, is known to be gone: a watch may show it no more (HD-424).
+    """Say whether one of several objects, which no cache has, is known to be gone: watches may not show it (HD-424).
 
     Else it is read, and the answer looks at its Workload again.
     """
