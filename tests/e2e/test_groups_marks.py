@@ -1,6 +1,6 @@
 """What a tenant writes on the objects of a group that runs, on real API servers: by webhook and policies, and around.
 
-HD-420, HD-421, HD-422: each mark by which it is read what a pod or a Workload is to a group.
+HD-420, HD-421, HD-422, HD-424: each mark by which it is read what a pod or a Workload is to a group.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def test_hd_421_what_says_whose_a_pod_is_stays_while_it_runs(world: World,
 async def test_hd_421_around_the_webhook_nothing_that_runs_is_ended_and_nothing_runs_twice(
     world: World, queue: str
 ) -> None:
-    """HD-420, HD-421, HD-422: all of them one after the other, and the manager begins anew in between."""
+    """HD-420, HD-421, HD-422, HD-424: all of them one after the other, and the manager begins anew in between."""
     group = await runs(world, queue)
     before = started(group)
     for what, change in ALL:

@@ -45,8 +45,7 @@ def at_objects(core: Core, seen: Workload) -> None:
     """Look at the objects of a Workload, and at each that came to another work with it."""
     core.mark_work(core.knowledge.work_of(seen))
     core.mark_gathered_at(key_of(seen.metadata))
-    there, core.knowledge.moved = core.knowledge.moved, []
-    for owner in there:
+    for owner in core.knowledge.take_moved():
         core.mark_owner(owner)
         for key in core.knowledge.workloads_of(owner.name):
             core.mark_workload(key)
