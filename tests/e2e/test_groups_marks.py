@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gatelift_kube.values.resources import WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e.admission import manager_with
 from support.e2e.groups import PLACES, Group, K, placed_at
@@ -119,4 +120,6 @@ async def test_hd_421_around_the_webhook_nothing_that_runs_is_ended_and_nothing_
     await other.run("x")
     assert (group.running(), started(group)) == ("abc", before)
     await other.end()
-    await group.end()
+    await world.delete(WORKLOAD, group.name)
+    await group.run("")
+    await group.remove()  # it named its pods no more
