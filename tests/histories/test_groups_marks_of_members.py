@@ -130,8 +130,10 @@ def test_hd_421_a_member_keeps_the_slot_that_it_was_let_go_for(history: History,
     history.passes(30.0)
     assert ran(history, place) == before
     another_leads(history)
-    assert ran(history, place) == before
-    assert "d" not in groups.placed(history)
+    groups_at_home.make(history, "e", PLACES[place])
+    history.passes(30.0)
+    assert (ran(history, place), running(history, place)) == (before, ABC)
+    assert not {"d", "e"} & groups.placed(history).keys()
 
 
 OTHER = "other"
