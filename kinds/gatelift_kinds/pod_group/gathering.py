@@ -147,7 +147,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if not role and runs and before is not None and before.state in RUNNING:
             role = before.role
         if not role and self._where.of(uid) is member.Elsewhere.MAY_RUN:
-            role = self._let_go.likely((fit.role, shape_of(spec)))
+            role = self._let_go.likely((shape_of(spec), fit.role))
         return RoleFit(role) if role else fit
 
     def drop(self, uid: str) -> None:
