@@ -132,17 +132,6 @@ async def test_hd_30_a_workload_is_made_with_an_epoch_that_people_may_choose(kub
     await kubectl("create", "-f", "-", manifest=made)
 
 
-async def test_hd_420_that_a_workload_is_a_groups_is_the_managers_to_say(kubectl: Kubectl) -> None:
-    made, key = a_workload("of-a-group"), "kueue.x-k8s.io/is-group-workload"
-    made["metadata"]["annotations"][key] = "true"
-    refusal = r"is-group-workload\]: says that the Workload is a group of pods'"
-    await refused(kubectl, refusal, "create", "-f", "-", manifest=made)
-    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
-    for value in (f"{key}=false", f"{key}-"):
-        await refused(kubectl, refusal, "annotate", "workload", "of-a-group", "--overwrite", value)
-    await kubectl("annotate", "workload", "of-a-group", "example.com/touched=1")
-
-
 @pytest.mark.parametrize(
     ("name", "key", "text"),
     [

@@ -106,6 +106,17 @@ def test_hd_421_no_mark_of_a_member_ends_what_runs(
         assert ran(history, place) == before
 
 
+def test_hd_421_who_ends_under_another_hash_counts_in_the_role_that_it_ran_as(history: History) -> None:
+    """HD-421: the hash is changed while nobody leads, and the pod runs at a worker; the group ends with its pods."""
+    for name in ABC:
+        groups.make(history, name, cpu="250m" if name == "c" else "500m", seconds=150.0)
+    history.until("all run", lambda: groups.run_there(history) == ABC, 60.0)
+    history.kill_leader()
+    change(history, "annotations", f"{K}role-hash", "other", "b")
+    history.until("another leads", history.leads)
+    history.until("it has succeeded", lambda: groups.condition(history, "Finished")[1] == "Succeeded", 300.0)
+
+
 @places
 def test_hd_421_a_member_keeps_the_slot_that_it_was_let_go_for(history: History, place: str) -> None:
     """HD-421: one says that it is of the other role; nobody takes the slot that it seems to have left."""
@@ -119,8 +130,10 @@ def test_hd_421_a_member_keeps_the_slot_that_it_was_let_go_for(history: History,
     history.passes(30.0)
     assert ran(history, place) == before
     another_leads(history)
-    assert ran(history, place) == before
-    assert "d" not in groups.placed(history)
+    groups_at_home.make(history, "e", PLACES[place])
+    history.passes(30.0)
+    assert (ran(history, place), running(history, place)) == (before, ABC)
+    assert not {"d", "e"} & groups.placed(history).keys()
 
 
 OTHER = "other"
@@ -177,3 +190,21 @@ def test_hd_422_who_is_given_to_another_group_ends_with_its_own(history: History
     history.passes(60.0)
     assert groups.names(history) == []
     assert history.leader.charges(PLACES[place]) == 0
+
+
+@places
+@pytest.mark.parametrize("led", [True, False], ids=["while a leader sees it", "while nobody leads"])
+def test_hd_424_a_member_that_no_watch_shows_any_more_runs_on(history: History, place: str, led: bool) -> None:
+    """HD-424: both labels go by which pods are watched, and all else that is ours."""
+    until_all_run(history, place)
+    before = ran(history, place)
+    if not led:
+        history.kill_leader()
+    for key in ("queue-name", "managed"):
+        change(history, "labels", f"{K}{key}", None, "b")
+    if not led:
+        history.until("another leads", history.leads)
+    history.passes(60.0)
+    assert ran(history, place) == before
+    another_leads(history)
+    assert ran(history, place) == before

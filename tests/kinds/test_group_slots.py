@@ -91,6 +91,15 @@ def test_what_is_asked_for_is_cut_to_what_is_wanted_at_once() -> None:
     assert slots.surplus(role, found, 3) == ("u4", "u5", "u6")
 
 
+def test_hd_421_who_was_let_go_by_us_is_never_one_too_many() -> None:
+    """HD-421: what its user made without our gate is, also if it is older."""
+    role = a_role(A, A, A, W)
+    found = slots.places(role, 2)
+    assert slots.surplus(role, found) == ("u3", "u2")
+    assert slots.surplus(role, found, stays=lambda uid: uid in {"u1", "u2"}) == ("u3", "u0")
+    assert slots.surplus(role, found, stays=lambda _: True) == ()
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_pg_32_nothing_is_let_go_beyond_the_grant_and_each_pod_has_one_answer(seed: int) -> None:
     """At any counts: let go and not stopped never exceeds what was granted but for what ran beyond it before."""

@@ -47,11 +47,14 @@ class GatheredAtWorker(Protocol):
 
     def _named_by(self, workload: Workload) -> frozenset[str]: ...
 
+    def _learn(self, workload: Workload) -> None: ...
+
     def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
         """Take that pods which the Workload names may run at a worker: who shows its end was over when it was placed.
 
         Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
         """
+        self._learn(workload)
         if self._where.is_at(placement):
             return
         named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order

@@ -35,6 +35,7 @@ from gatelift_kinds.pod_group.roles import RoleFit
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
+from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.patches import decode
 from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, PriorityNames
 from gatelift_kube.objects.conditions import find, is_true
@@ -115,7 +116,9 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._let_go.put(obj, lifted=not gated)
         where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
-        fit = self._as_let_go(meta.uid, said, fit, was_read and not (gated and where is not member.Elsewhere.MAY_RUN))
+        fit = self._as_let_go(
+            meta.uid, said, fit, spec, was_read and not (gated and where is not member.Elsewhere.MAY_RUN)
+        )
         if gated and where is member.Elsewhere.NOWHERE and self._declaring.driver is None:
             fit = self._asked.put(meta.uid, fit, spec, shape)
         else:
@@ -133,7 +136,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         else:
             self._unfit[meta.uid] = plain(fit.text, TEXT_CHARS_MAX)
 
-    def _as_let_go(self, uid: str, said: marks.GroupMarks, fit: RoleFit, runs: bool) -> RoleFit:
+    def _as_let_go(self, uid: str, said: marks.GroupMarks, fit: RoleFit, spec: Json, runs: bool) -> RoleFit:
         """Return the role that a pod was let go as, whatever it says since; else the one that it says (HD-421).
 
         `runs`: it was read before, and runs, or may. Who was told of at a worker has no mark at home: of that the role
@@ -143,6 +146,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         before = self.members.get(uid)
         if not role and runs and before is not None and before.state in RUNNING:
             role = before.role
+        if not role and self._where.of(uid) is member.Elsewhere.MAY_RUN:
+            role = self._let_go.likely((shape_of(spec), fit.role))
         return RoleFit(role) if role else fit
 
     def drop(self, uid: str) -> None:

@@ -76,3 +76,8 @@ class LetGo:
             return ""
         known = self._names.get(noted)
         return known or next((each for each in said if each and placed_mark.digest(each) == noted), "")
+
+    def likely(self, said: Iterable[str]) -> str:
+        """Return which pod set of their Workload a pod is of that runs, or may: one that it says, or the only one."""
+        names = [each.name for each in self._pod_sets]
+        return next((each for each in said if each in names), names[0] if len(names) == 1 else "")

@@ -33,6 +33,7 @@ MODULES_OF = {
         "test_groups_ended.py",
         "test_groups_evicted.py",
         "test_groups_listed.py",
+        "test_groups_marks.py",
         "test_groups_replaced.py",
         "test_groups_run.py",
         "test_image.py",

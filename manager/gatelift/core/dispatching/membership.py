@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.dispatching import several, user_gates
@@ -19,6 +20,7 @@ from gatelift.core.records import metadata_patches, record
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import NOBODYS, Owner, Work
+from gatelift.core.rules import seeking
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -35,6 +37,8 @@ REMOVED = "WorkerPodDeleted"
 _WHY = {"reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
 _REMOVED = msgspec.json.encode({"phase": "Failed"} | _WHY)
 """Status of an object that was removed at its worker and had not ended."""
+SOUGHT_MAX = 16
+"""Objects of one work that are read at a time, since nobody saw them go."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 
 
@@ -92,7 +96,7 @@ def tell(case: Case, view: ClusterView) -> None:
     granted = record.granted(case.known)
     free = (each for each in gathered.to_join(case.known, granted) if not gathered.is_unread(each.called.uid))
     joins = [each for each in free if each.called.uid not in told.members]
-    leaves = _leaves(core, attempt, work)
+    leaves = _leaves(core, attempt, work, case.now)
     if not (joins or leaves):
         return
     objects, contents = several.templates(core, attempt, gathered, joins)
@@ -118,15 +122,21 @@ def made_there(core: Core, attempt: Attempt, work: Work, counts: tuple[PodSetCou
         core.mark_attempt(attempt)
 
 
-def _leaves(core: Core, attempt: Attempt, work: Work) -> tuple[Leaver, ...]:
-    """Return who was told of and is deleted at home, or is not there any more."""
+def _leaves(core: Core, attempt: Attempt, work: Work, now: float) -> tuple[Leaver, ...]:
+    """Return who was told of and is deleted at home, or is known not to be there any more; the first ones are read."""
     if attempt.cluster == LOCAL_CLUSTER:
         return ()  # its agent sees the user's own objects
-    found = []
+    found, sought = [], 0
+    look = Key(Look.WORKLOAD, attempt.workload)
     work.tells(attempt.told)
     for uid, name in attempt.told.unsure():
         owner = several.named(core, work, name, uid)
         meta = owner.object.metadata if owner is not None else None
+        if meta is None and sought == SOUGHT_MAX:
+            continue
+        if meta is None and not seeking.is_object_gone(core, (*work.id[:2], name, uid), look, now):
+            sought += 1
+            continue
         if meta is None or meta.deletion_timestamp is not None:
             # Its own grace: of a pod without a node an API server makes 0, whatever its user has said.
             found.append(Leaver(name=name, uid=uid))

@@ -301,6 +301,11 @@ class Knowledge:
             if (known.work != names[0]) if placed else known.held:
                 self._put_anew(known)
 
+    def take_moved(self) -> list[Owner]:
+        """Return the objects that came to another work since this was asked last."""
+        there, self.moved = self.moved, []
+        return there
+
     def _put_anew(self, known: Owner) -> None:
         kind = self.kinds.of(known.ref.resource, known.object)
         owner = Owner(kind if kind is not None else known.kind, known.object, known.raw)

@@ -24,35 +24,27 @@ from gatelift.core.records.work import Work
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner, says_several
-from gatelift_kinds.shared.markers import IS_GROUP_WORKLOAD
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
-
-MARKED = "true"
-_SAYING = (ANNOTATION_OWNER, IS_GROUP_WORKLOAD)
 
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
     """Return a Workload as it is to be known, `known` as it was: with its own owner, where that was changed.
 
-    One of several objects with its mark as well, whoever sees it: that annotation says that it is to have it (HD-420).
+    What else one of several objects says of that is written back by what its objects say (HD-420).
     """
     uid = seen.metadata.uid
-    before: OwnerReference | None = None
-    if known is not None and known.metadata.uid == uid:
-        if not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
-            return seen
-        before = _before(core, seen, known)
-    lacks: dict[str, str] = {ANNOTATION_OWNER: said_of(before)} if before is not None else {}
-    believed = _with(seen, lacks)
-    if says_several(believed) and believed.metadata.annotations.get(IS_GROUP_WORKLOAD) != MARKED:
-        lacks[IS_GROUP_WORKLOAD] = MARKED
-        believed = _with(seen, lacks)
-    if lacks:
-        core.caution.tampered.owner_changed(uid)
-    else:
+    if known is None or known.metadata.uid != uid:
+        return seen
+    if not core.untaken.is_news(ref_of(seen), seen.metadata, known.metadata):
+        return seen
+    before = _before(core, seen, known)
+    if before is None:
         core.caution.tampered.owner_stands(uid)
-    return believed
+        return seen
+    core.caution.tampered.owner_changed(uid)
+    annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before)}
+    return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
 
 def _before(core: Core, seen: Workload, known: Workload) -> OwnerReference | None:
@@ -63,13 +55,6 @@ def _before(core: Core, seen: Workload, known: Workload) -> OwnerReference | Non
     if says_several(seen) and not says_owner(known):
         return None  # who led before us has written it back, of what ran for it
     return before
-
-
-def _with(seen: Workload, lacks: dict[str, str]) -> Workload:
-    if not lacks:
-        return seen
-    annotations = {**seen.metadata.annotations, **lacks}
-    return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
 
 def _first(core: Core, workload: Workload) -> OwnerReference | None:
@@ -102,7 +87,7 @@ def write_back(core: Core, known: Workload, work: Work, now: float) -> None:
         return
     if core.resting.rests(ref, Purpose.PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
         return
-    said = own or {key: meta.annotations[key] for key in _SAYING if key in meta.annotations}
+    said = own or {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
     if core.caution.tampered.tells_owner(meta.uid):
         core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)

@@ -34,6 +34,21 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     return name is None
 
 
+def is_object_gone(core: Core, name: Name, look: Key, now: float) -> bool:
+    """Say whether one of several objects, which no cache has, is known to be gone: watches may not show it (HD-424).
+
+    Else it is read, and the answer looks at its Workload again.
+    """
+    if core.knowledge.saw_object_go(name):
+        return True
+    resource, namespace, called, uid = name
+    ref = ObjectRef(resource, ObjectKey(namespace, called))
+    core.sought.wait(ref, look)
+    if not api_requests.blocked(core, ref, look, now, uid=uid):
+        api_requests.read(core, ref, Purpose.READ_BEFORE_END, uid)
+    return False
+
+
 def _ask(core: Core, inquiry: Inquiry, name: Name, look: Key, now: float) -> None:
     """Have an object read, or wait for the answer of who has asked."""
     resource, namespace, called, uid = name

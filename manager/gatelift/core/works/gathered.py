@@ -71,7 +71,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
-        owners.let_out_of_sight(core, owner, now)
+        _let_out_of_sight(seen)
     else:
         _tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
         _hold_back_or_show(seen)
@@ -85,6 +85,12 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
         _show(seen, workload)
     elif workload is not None and seen.owner.object.metadata.uid in attempt.told.ends:
         _show_its_end(seen, workload)
+
+
+def _let_out_of_sight(seen: ObjectCase) -> None:
+    """Give its finalizer back, unless it may run at a worker: it is to be told to leave there first."""
+    if seen.attempt is None or not membership.is_elsewhere(seen.work, seen.attempt):
+        owners.let_out_of_sight(seen.core, seen.owner, seen.now)
 
 
 def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:

@@ -17,7 +17,7 @@ from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, rea
 from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_moments
-from gatelift.core.works import owners
+from gatelift.core.works import looking_again, owners
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
@@ -225,17 +225,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)
     core.mark_workload(key)
-    core.mark_work(core.knowledge.work_of(obj))
-    core.mark_gathered_at(key)
-    _mark_moved(core)
-
-
-def _mark_moved(core: Core) -> None:
-    """Have each looked at that came to another work with a Workload, and that work."""
-    moved, core.knowledge.moved = core.knowledge.moved, []
-    for owner in moved:
-        core.mark_owner(owner)
-        _mark_owned(core, owner)
+    looking_again.at_objects(core, obj)
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from gatelift.core.dispatching import several
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
 from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import Gathered
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
 
 
@@ -37,3 +39,13 @@ def look_once_more(core: Core, work: Work, attempt: Attempt) -> None:
     if attempt.state is AttemptState.PENDING and attempt.epoch > 1 and work.lets_go(f"{attempt.uid} {attempt.epoch}"):
         for owner in work.objects:
             core.mark_owner_alone(owner)
+
+
+def at_objects(core: Core, seen: Workload) -> None:
+    """Look at the objects of a Workload, and at each that came to another work with it."""
+    core.mark_work(core.knowledge.work_of(seen))
+    core.mark_gathered_at(key_of(seen.metadata))
+    for owner in core.knowledge.take_moved():
+        core.mark_owner(owner)
+        for key in core.knowledge.workloads_of(owner.name):
+            core.mark_workload(key)
