@@ -1,11 +1,13 @@
-"""Scripted histories: who has come to a group is named by its Workload late, as that write is refused for a while."""
+"""Scripted histories: what all pods of a group wait for is refused for a while: to name one, to delete one too many."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
-from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Delete, Patch
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.manager.group_world import GROUP
 from support.sim import groups, groups_at_home
@@ -25,19 +27,26 @@ def history(monkeypatch: pytest.MonkeyPatch) -> History:
     return History(shown=False)
 
 
-class NotNamed:
-    """While it is entered, the API server is too busy to have a Workload name anybody more."""
+def names_more(command: ApiWrite) -> bool:
+    return isinstance(command, Patch) and command.ref.resource == WORKLOAD and b"ownerReferences" in command.body
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._context = monkeypatch.context()
+
+def deletes_pod(command: ApiWrite) -> bool:
+    return isinstance(command, Delete) and command.ref.resource == POD
+
+
+class TooBusy:
+    """While it is entered, the API server is too busy for such writes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, which: Callable[[ApiWrite], bool]) -> None:
+        self._context, self._which = monkeypatch.context(), which
 
     def __enter__(self) -> None:
         refusing = self._context.__enter__()
-        send = ApiPort._send
+        send, which = ApiPort._send, self._which
 
         def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
-            is_one = isinstance(command, Patch) and command.ref.resource == WORKLOAD
-            if is_one and isinstance(command, Patch) and b"ownerReferences" in command.body:
+            if which(command):
                 port._timeline.after(0.02, lambda: port._refuse(command))
             else:
                 send(port, command, deadline)
@@ -60,7 +69,7 @@ def test_hd_433_who_is_not_named_yet_is_not_let_go_at_home(history: History, mon
     for name in ABC:
         groups_at_home.make(history, name)
     history.until("it waits", lambda: groups_at_home.owners(history) == ABC, 30.0)
-    with NotNamed(monkeypatch):
+    with TooBusy(monkeypatch, names_more):
         history.delete("home", POD, "a")
         groups_at_home.make(history, "d")
         history.delete("home", POD, "before")
@@ -78,7 +87,7 @@ def test_hd_433_where_none_of_those_that_wait_is_named_the_group_waits_for_that(
     history.until("one has succeeded", lambda: groups.phases(history)["a"] == "Succeeded", 60.0)
     history.edit("home", WORKLOAD, GROUP, {"spec": {"active": False}})
     history.passes(10.0)
-    with NotNamed(monkeypatch):
+    with TooBusy(monkeypatch, names_more):
         for name in ("d", "e"):
             groups_at_home.make(history, name)
         history.edit("home", WORKLOAD, GROUP, {"spec": {"active": True}})
@@ -86,3 +95,16 @@ def test_hd_433_where_none_of_those_that_wait_is_named_the_group_waits_for_that(
         assert {name: gated for name, gated in gates(history).items() if name in {"d", "e"}} == {"d": True, "e": True}
         assert not groups.condition(history, "Finished")[0]
     groups_at_home.until_all_run(history, "d", "e")
+
+
+def test_hd_434_who_is_too_many_goes_once_a_deletion_that_failed_may_be_tried_again(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.pod("before", queue="stays", cpu="2")
+    history.until_runs("before")
+    with TooBusy(monkeypatch, deletes_pod):
+        for name in [*ABC, "d"]:
+            groups_at_home.make(history, name)
+        history.passes(10.0)
+        assert groups_at_home.names(history) == ["a", "b", "before", "c", "d"]
+    history.until("it is gone", lambda: groups_at_home.names(history) == ["a", "b", "before", "c"], 120.0)
