@@ -9,11 +9,13 @@ import pytest
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.deciding.writes import ApiWrite, Delete, Patch
 from gatelift_kube.values.resources import POD, WORKLOAD
+from gatelift_sandbox.embedded.watches import StoreChange
 from support.manager.group_world import GROUP
 from support.sim import groups, groups_at_home
 from support.sim.agent import SimAgent
 from support.sim.history import History
 from support.sim.manager import SimManager
+from support.sim.objects import holds
 from support.sim.port import ApiPort
 
 ABC = ["a", "b", "c"]
@@ -108,3 +110,29 @@ def test_hd_434_who_is_too_many_goes_once_a_deletion_that_failed_may_be_tried_ag
         history.passes(10.0)
         assert groups_at_home.names(history) == ["a", "b", "before", "c", "d"]
     history.until("it is gone", lambda: groups_at_home.names(history) == ["a", "b", "before", "c"], 120.0)
+
+
+def test_hd_435_what_was_given_back_with_all_pods_names_no_others_before_its_record_says_so(history: History) -> None:
+    """One of them stays for somebody's finalizer, and others come under the group's name."""
+    for name in ABC:
+        groups.make(history, name, takes=2.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    history.edit("home", POD, "a", {"metadata": {"finalizers": ["kueue.x-k8s.io/managed", "example.com/kept"]}})
+    for name in ABC:
+        history.delete("home", POD, name)
+    history.until("it is given back", lambda: history.leader.charges("travels") == 0, 120.0)
+    history.passes(5.0)
+    wrong = []
+
+    def looked_at(storage: tuple[str, str], change: StoreChange) -> None:
+        document = change.after.view()
+        if storage == (WORKLOAD.group, WORKLOAD.plural) and holds(document, "QuotaReserved"):
+            owners = {one["name"] for one in document["metadata"].get("ownerReferences", [])}
+            epoch = document["metadata"].get("annotations", {}).get("gatelift.dev/epoch", "1")
+            wrong.extend(owners & {"d", "e", "f"} if epoch == "1" and "a" in owners else ())
+
+    history.home.store.listen(looked_at)
+    for name in "def":
+        groups.make(history, name)
+    history.until("others run", lambda: groups.run_there(history) == ["d", "e", "f"], 120.0)
+    assert wrong == []
