@@ -122,7 +122,7 @@ def test_hd_435_what_was_given_back_with_all_pods_names_no_others_before_its_rec
         history.delete("home", POD, name)
     history.until("it is given back", lambda: history.leader.charges("travels") == 0, 120.0)
     history.passes(5.0)
-    wrong = []
+    wrong: list[str] = []
 
     def looked_at(storage: tuple[str, str], change: StoreChange) -> None:
         document = change.after.view()
