@@ -362,8 +362,13 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return self._called(places.replaced(self.members, workload)[:AT_ONCE])
 
     def parts(self, workload: Workload, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
-        """Return the pods that run and those that a slot is free for, role by role (the room rule)."""
-        return self._parts(places.of_all(self.members, workload, granted))
+        """Return the pods that run and those that a slot is free for, role by role (the room rule).
+
+        Nobody is let go before the Workload names it: who leads next knows by that who is of it (HD-433).
+        """
+        named = self._named_by(workload)
+        every = places.of_all(self.members, workload, granted)
+        return self._parts(each for each in every if each[0] in named or self.is_told_of(each[0]))
 
     def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
         """Return how many succeeded, by role; none of a group that serves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gatelift_kube.values.resources import WORKLOAD
-from support.sim.attribution import GROUP, GROUPED, Belongs, Work
+from support.sim.attribution import GROUP, GROUPED, QUEUE, Belongs, Work
 from support.sim.cluster import TEAM, Doc
 from support.sim.objects import holds, is_over
 from support.sim.surplus import is_present
@@ -23,11 +23,19 @@ def group_of(pod: Doc) -> str:
 
 
 def may_stand(world: SimWorld, group: str) -> bool:
-    """Say whether nothing of a group need run: pods lack, and its user makes none."""
+    """Say whether nothing of a group need run: pods lack, and its user makes none; or somebody moved one elsewhere."""
     crew = world.crews.by_name.get(group) if world.crews is not None else None
+    if world.crews is not None and crew is not None and _disagrees(world.crews.pods(crew)):
+        return True
     if world.crews is None or crew is None or not world.crews.lacking(crew):
         return False
     return not crew.diligent or world.crews.is_over(crew)
+
+
+def _disagrees(pods: list[Doc]) -> bool:
+    """Say whether pods of a group name different queues, of those that are neither over nor going: no Workload is."""
+    there = [each for each in pods if is_present(each) and not is_over(each)]
+    return len({each["metadata"].get("labels", {}).get(QUEUE) for each in there}) > 1
 
 
 def is_finished(world: SimWorld, group: str) -> bool:

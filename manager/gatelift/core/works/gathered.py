@@ -274,6 +274,9 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
+    if attempt.state is AttemptState.ENDED and core.knowledge.readings[key_of(workload.metadata)][1].reserved:
+        core.mark_workload(ref_of(workload).key)  # nothing is charged any more, and that is written first (HD-435)
+        return
     _name_owners(core, work, gathered, workload, now)
     if attempt.state is AttemptState.PENDING or _ends(core, workload, attempt):
         return  # what is over is counted for what it gives back until all has stopped (`shares`)

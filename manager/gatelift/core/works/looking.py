@@ -27,7 +27,7 @@ LOOKS = {
 
 
 def look_at(core: Core, ref: ObjectRef) -> None:
-    """Mark the key that belongs to an object."""
+    """Mark the key that belongs to an object; of one of several that of all, who may have asked for it (HD-434)."""
     look = LOOKS.get(ref.resource)
     if look is not None:
         core.agenda.mark(Key(look, ref.key))
@@ -35,6 +35,9 @@ def look_at(core: Core, ref: ObjectRef) -> None:
         core.mark_owners_waiting_for(ref.key)
     if ref.resource in core.kinds.travelling:
         core.agenda.mark(Key(Look.OWNER, ref.key, ref.resource))
+        owner = core.knowledge.owners.get(ref)
+        if owner is not None:
+            core.mark_owner(owner)
         for key in core.sought.of(ref):
             core.agenda.mark(key)
 

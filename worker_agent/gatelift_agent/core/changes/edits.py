@@ -21,7 +21,7 @@ from gatelift_agent.core.placement.placements import (
     Tracked,
 )
 from gatelift_agent.core.refusing import starting
-from gatelift_agent.core.state import asking
+from gatelift_agent.core.state import asking, own_ends
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
 from gatelift_agent.core.watched.objects import Held
@@ -170,7 +170,9 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     None if it goes on.
     """
     obj = tracked.object
-    if obj is None or (world.kind(placement).outcome(obj) is not None and not ended_here(world, placement, tracked)):
+    if obj is None or (
+        world.kind(placement).outcome(obj) is not None and not own_ends.ended_here(world, placement, tracked)
+    ):
         return None
     if world.local:
         return _stopped_at_home(world, placement, tracked)
@@ -187,21 +189,6 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     if edited(world, placement, tracked) and _put_back_body(world, placement, tracked) is None:
         return edit_ending(world, placement, tracked)
     return None
-
-
-def ended_here(world: World, placement: Placement, tracked: Tracked) -> bool:
-    """Say whether a member was ended with its placement, by this agent or the one before it: it did not fail (MC-11).
-
-    What home shows of such an end nobody would take back, and a group would wait for replacements.
-    """
-    kind, obj = world.kind(placement), tracked.object
-    if world.local or not kind.gathers or tracked.delete_asked or tracked.succeeded:
-        return False
-    if obj is None:
-        return tracked.deleted_by_us
-    outcome = kind.outcome(obj)
-    ended = tracked.deleted_by_us or stop_marked(obj.metadata, placement.key)
-    return ended and not (outcome is not None and outcome.succeeded)
 
 
 def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> PlacementEnding | None:

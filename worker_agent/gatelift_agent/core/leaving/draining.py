@@ -132,8 +132,8 @@ def _marks_end(world: World, placement: Placement, tracked: Tracked, now: float)
     kind, obj = world.kind(placement), tracked.object
     if ending.kind is EndingKind.STOPPED or not kind.gathers or obj is None or not kind.lifted(obj):
         return False
-    tracked.end_told = True
-    if stop_marked(obj.metadata, placement.key):
+    is_marked, tracked.end_told = stop_marked(obj.metadata, placement.key), True
+    if is_marked:
         return False
     body = msgspec.json.encode({"metadata": {"uid": tracked.uid, "labels": stop_mark(placement.key)}})
     wanted = WantedPatch(purpose=WritePurpose.SAY_END, body=body, kind=PatchKind.MERGE)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift_agent.core.changes import edits
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
     STARTING,
@@ -24,6 +23,7 @@ from gatelift_agent.core.placement.placements import (
 )
 from gatelift_agent.core.reporting import made_here, troubles
 from gatelift_agent.core.seeing import doubts, orphans
+from gatelift_agent.core.state import own_ends
 from gatelift_agent.core.state.world import AT_ONCE, World
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import pod_trouble
@@ -162,7 +162,7 @@ def tell_end(world: World, placement: Placement) -> Message | None:
         for tracked in placement.objects.values():
             obj = tracked.object
             over = tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None)
-            if over and not edits.ended_here(world, placement, tracked):
+            if over and not own_ends.ended_here(world, placement, tracked):
                 world.say(object_report(placement, tracked))
     world.say(final)
     return final
