@@ -5,28 +5,23 @@ Neighbours: `upcalls` brings the upcalls of a session, `inventories` the answer 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, epoch_texts, made_there, recovery_lists
+from gatelift.core.conclusions import belief, claims, epoch_texts, kept_reports, made_there, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, several, waking
+from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import ref_of
-from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.rules import kept_record, reclaim_books, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
-from gatelift.core.told import failed_containers, mirror, pod_troubles, telling
-from gatelift_kinds.shared.made_for import owners_of
+from gatelift.core.told import failed_containers, pod_troubles, telling
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import (
     Applied,
@@ -45,9 +40,7 @@ from gatelift_wire.values.messages import (
 )
 from gatelift_wire.values.refusals import Refusal
 
-WHOLE_BYTES_MAX = 16 * 1024
-"""A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
-Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
+Placed = Applied | GatesLifted | CountsReport | Finished | Stopped | Refused | Evicted
 
 
 def reported(core: Core, upcall: Reported, now: float) -> None:
@@ -65,7 +58,10 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
         if is_unexplained(attempt, view):
             return  # who serves the cluster now does not know of it, so it cannot tell of it
-        _live(core, attempt, message, now)
+        if isinstance(message, ObjectReport):
+            kept_reports.take(core, attempt, message)
+        else:
+            _live(core, attempt, message, now)
         return
     if belief.ignores(core, upcall.cluster, message.key):
         return
@@ -95,9 +91,8 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    if not isinstance(message, ObjectReport):
-        core.mark_said_of(attempt, shows=False)
-    if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
+    core.mark_said_of(attempt, shows=False)
+    if not isinstance(message, CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
     cluster = attempt.cluster
     match message:
@@ -111,14 +106,10 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             if attempt.follow(Wire.LIFTED) and attempt.state is not before:
                 telling.lifted(core, attempt, now)
             waking.made(core, attempt, now)
-        case ObjectReport():
-            _keep(core, attempt, (message,))
-            core.mark_said_of(attempt, shows=not mirror.is_news(attempt, message))
-            pod_troubles.heard(core, attempt)
         case CountsReport():
             _counted(core, attempt, message, now)
         case Finished():
-            _keep(core, attempt, message.objects)
+            kept_reports.keep(core, attempt, message.objects)
             outcome = Outcome(
                 how=Wire.FINISHED,
                 reason=message.reason,
@@ -130,7 +121,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             )
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():
-            _keep(core, attempt, message.objects)
+            kept_reports.keep(core, attempt, message.objects)
             membership.take_unheard(core, attempt, message.objects)
             text = message.message or texts.stopped_by_itself(cluster)
             outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
@@ -147,14 +138,9 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             endings.end(core, attempt, Wire.EVICTED, outcome)
 
 
-def _placed(core: Core, attempt: Attempt) -> tuple[Workload | None, Work]:
-    known = core.knowledge.workloads.get(attempt.workload)
-    return known, core.knowledge.work_of(known) if known is not None else NOBODYS
-
-
 def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
     """Return the end that several objects came to, now that nothing of them runs elsewhere; None where they did not."""
-    known, work = _placed(core, attempt)
+    known, work = kept_reports.what_for(core, attempt)
     if known is None or work.gathered is None or not membership.is_elsewhere(work, attempt):
         return None
     work.gathered.is_home()
@@ -173,59 +159,6 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)
     core.mark_attempt(attempt)
-
-
-def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
-    """Keep what was said of the objects that were placed: what else a worker tells of nobody looks at."""
-    known, work = _placed(core, attempt)
-    if known is not None and membership.is_elsewhere(work, attempt):
-        latest = {report.name: report for report in _of_members(core, attempt, work, reports)}
-    else:
-        placed = {one.name for one in owners_of(known)} if known is not None else set()
-        latest = {report.name: report for report in reports if report.name in placed}
-    for report in latest.values():  # one of each: thousands of the same name are no more news than the last
-        problem = mirror.unreadable(report.status)
-        if problem:
-            text = f"status of {report.kind} {report.name} is none and is not shown: {problem}"
-            few_lines.note(core, attempt.cluster, text, attempt)
-        else:
-            _keep_one(core, attempt, known, report)
-
-
-def _of_members(
-    core: Core, attempt: Attempt, work: Work, reports: tuple[ObjectReport, ...]
-) -> tuple[ObjectReport, ...]:
-    """Take what is said of each of several objects; return what of it is to be shown."""
-    found = []
-    for report in reports:
-        kept = membership.heard(core, attempt, work, report)
-        owner = several.named(core, work, report.name, report.owner_uid)
-        if kept is not None:
-            found.append(kept)
-        elif report.gone:
-            pod_troubles.reported(core, attempt, report)
-        if owner is not None:
-            (core.agenda.mark if mirror.is_news(attempt, report) else core.agenda.mark_late)(owner.look)
-    core.mark_attempt(attempt)
-    return tuple(found)
-
-
-def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
-    """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
-    if len(report.status) > WHOLE_BYTES_MAX:
-        work = core.knowledge.work_of(known) if known is not None else NOBODYS
-        owner = _named(core, work, report.name) if work.gathered is not None else work.only_object
-        if owner is None:
-            return  # nobody shows it
-        report = replace(report, status=owner.kind.shown(owner.object, report.status))
-    attempt.report(report, core.now)
-    pod_troubles.reported(core, attempt, report)
-
-
-def _named(core: Core, work: Work, name: str) -> Owner | None:
-    """Return the object of a work of several that a report is about."""
-    found = core.knowledge.owners.get(ObjectRef(work.id[0], ObjectKey(work.id[1], name)))
-    return found if found is not None and core.knowledge.works.of_object(found.name) is work else None
 
 
 def stray(core: Core, claim: Claim) -> None:

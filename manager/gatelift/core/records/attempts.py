@@ -9,12 +9,10 @@ from typing import NamedTuple
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, Wire, follow
 from gatelift.core.records.drains import AllLeave
-from gatelift.core.records.heard_troubles import HeardTroubles
+from gatelift.core.records.heard_troubles import TroubledObjects
 from gatelift.core.records.offer_round import OfferRound
-from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
-from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.values.resources import ObjectKey
@@ -63,7 +61,7 @@ ASKED_MAX = 8
 
 
 @dataclass(slots=True, kw_only=True)
-class Attempt(ShownObjects):
+class Attempt(TroubledObjects):
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
@@ -109,9 +107,6 @@ class Attempt(ShownObjects):
     falls: int = 0  # how often fewer have come to count
     given_back_at: float = float("-inf")  # when that was last asked to be written
     reported_at: float = 0.0  # when its cluster last told how an object of it is
-    trouble: Trouble | None = None  # of its pods, as its cluster last said
-    _troubles: HeardTroubles | None = None  # of each of them, once one has any
-    trouble_since: float = 0.0  # since when the Workload says something else of it
     replacements_said_at: float = 0.0  # when the Workload was to say how many objects lack
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
     waiting: tuple[str, str] | None = None
@@ -306,22 +301,6 @@ class Attempt(ShownObjects):
         """Take that what counts as over was asked to be written."""
         self.given_back_at = now
 
-    def has_trouble(self, trouble: Trouble | None) -> None:
-        """Take what keeps its pods from running."""
-        self.trouble = trouble
-
-    def is_troubled(self, name: str, trouble: Trouble | None) -> None:
-        """Take what keeps one of its objects from running; None: nothing."""
-        if self._troubles is None:
-            self._troubles = HeardTroubles() if trouble is not None else None
-        if self._troubles is not None:
-            self._troubles.put(name, trouble)
-
-    @property
-    def first_trouble(self) -> Trouble | None:
-        """What keeps its objects from running, the one of them that is told."""
-        return self._troubles.first if self._troubles is not None else None
-
     # --- its end ----------------------------------------------------------------------------------------------------
 
     def end_for(self, ending: Ending | None) -> None:
@@ -357,15 +336,6 @@ class Attempt(ShownObjects):
         self.unreported = False
 
     # --- what is shown of it ----------------------------------------------------------------------------------------
-
-    def trouble_shown(self) -> None:
-        """Take that the Workload says what keeps its pods from running, or need not."""
-        self.trouble_since = 0.0
-
-    def trouble_unshown(self, now: float) -> float:
-        """Take that it does not; return since when."""
-        self.trouble_since = self.trouble_since or now
-        return self.trouble_since
 
     def says_replacements(self, now: float) -> None:
         """Take that the Workload is to say how many objects lack."""

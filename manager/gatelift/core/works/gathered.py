@@ -24,7 +24,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import event_texts, mirror, shown_end
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, ending_objects, looking_again, owners
+from gatelift.core.works import choosing, ending_objects, group_words, looking_again, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -73,7 +73,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif not owner.managed:
         _let_out_of_sight(seen)
     else:
-        _tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
+        group_words.tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
         _hold_back_or_show(seen)
 
 
@@ -225,7 +225,7 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
     if owner is None or _lacks(core, work, gathered, now):
         return
     if not gathered.queue_name and not core.settings.manages_unnamed:
-        _tell(core, work, owner, (texts.NO_QUEUE, OUT_OF_QUEUE), now)
+        group_words.tell(core, work, owner, (texts.NO_QUEUE, OUT_OF_QUEUE), now)
         return
     ref = ObjectRef(WORKLOAD, work.key)
     if api_requests.blocked(core, ref, work.look, now):
@@ -235,7 +235,7 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
         _adopt(core, work, owner, there, now)
         return
     if there is not None:
-        _tell(core, work, owner, (WORKLOAD_NAME_CONFLICT, gathered.conflict(there) or _another(there)), now)
+        group_words.tell(core, work, owner, (WORKLOAD_NAME_CONFLICT, gathered.conflict(there) or _another(there)), now)
         return
     priority = priorities.resolve_names(core, owner, gathered.priority_names)
     if priority is None:
@@ -243,7 +243,7 @@ def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) ->
     try:
         body = gathered.workload_document(priority)
     except KindError as error:
-        _tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
+        group_words.tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
@@ -256,7 +256,7 @@ def _adopt(core: Core, work: Work, owner: Owner, there: Workload | None, now: fl
     attempt = core.attempts.get(there.metadata.uid) if there is not None else None
     problem = gathered.not_adopted(there)
     if there is None or problem:
-        _tell(core, work, owner, (NOT_COMPOSED, problem), now)
+        group_words.tell(core, work, owner, (NOT_COMPOSED, problem), now)
     elif attempt is not None and attempt.state is AttemptState.PENDING:
         _own(core, work, there, gathered.adoption(there), now)
     else:
@@ -305,7 +305,7 @@ def _lacks(core: Core, work: Work, gathered: Gathered, now: float) -> bool:
     if lacks is None:
         return False
     if not _drop(core, work, lacks.surplus, now) and owner is not None:
-        _tell(core, work, owner, (NOT_COMPOSED, lacks.text), now)
+        group_words.tell(core, work, owner, (NOT_COMPOSED, lacks.text), now)
     return True
 
 
@@ -327,7 +327,7 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
         return False
     differs = gathered.differs(workload) if gathered.is_prebuilt else ""
     if differs:  # its user made it: it is his to change
-        _tell(core, work, owner, (NOT_COMPOSED, differs), now)
+        group_words.tell(core, work, owner, (NOT_COMPOSED, differs), now)
         return False
     priority = priorities.resolve_names(core, owner, gathered.priority_names)
     if priority is None:
@@ -335,7 +335,7 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
     try:
         document = msgspec.json.decode(gathered.workload_document(priority))
     except KindError as error:
-        _tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
+        group_words.tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return False
     kept = ("podSets",) if gathered.asks_for(workload) else ()
     owners.update_workload(core, workload, document["spec"], kept)
@@ -363,30 +363,11 @@ def _own(core: Core, work: Work, workload: Workload, body: bytes, now: float) ->
     api_requests.patch(core, decided, PatchStep(body=body, kind=PatchKind.JSON), Purpose.ADD_OWNERS)
 
 
-def _tell(core: Core, work: Work, owner: Owner, said: tuple[str, str], now: float) -> None:
-    """Tell at the oldest object what concerns all, when that changes, and lasts: it changes with each that comes."""
-    every = core.settings.status_every
-    about = (owner.object.metadata.uid, *said)
-    due = work.may_say(about, now, every)
-    if due is None:
-        return
-    if now < due:
-        core.agenda.wake(work.look, due)
-        return
-    core.event(owner.ref, owner.object.metadata.uid, *said, warning=True)
-    work.has_said(about, now, every)
-
-
-def _tell_one(core: Core, work: Work, owner: Owner, reason: str, text: str) -> None:
-    """Tell at an object why it has no place among the others, once."""
-    uid = owner.object.metadata.uid
-    if work.says_anew_of(uid, text) and text:
-        core.event(owner.ref, uid, reason, text, warning=True)
-
-
 def _tell_late(core: Core, work: Work, gathered: Gathered, owner: Owner) -> None:
     if not gathered.is_told_of(owner.object.metadata.uid):
-        _tell_one(core, work, owner, event_texts.GROUP_IS_OVER, event_texts.GROUP_OVER)  # it came when all was over
+        group_words.tell_one(
+            core, work, owner, event_texts.GROUP_IS_OVER, event_texts.GROUP_OVER
+        )  # it came when all was over
 
 
 def _speaker(core: Core, work: Work, gathered: Gathered) -> Owner | None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core.placement.made import Made
 from gatelift_agent.core.placement.placements import (
     STARTING,
     EndingKind,
-    Made,
     Placement,
     PlacementEnding,
     PlacementState,

@@ -16,10 +16,9 @@ import enum
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
 from gatelift_agent.core.placement import calm
 from gatelift_agent.core.placement.calm import Calm
+from gatelift_agent.core.placement.made import Made
 from gatelift_agent.core.placement.membership import Membership, nothing
 from gatelift_agent.core.placement.pods_of_jobs import Hidden, Shortage
 from gatelift_kinds.shared.pod_trouble import Trouble
@@ -177,15 +176,6 @@ class PlacementEnding:
     succeeded: bool = False
     refusal: Refusal = Refusal.INVALID
     grace_seconds: float | None = None
-
-
-class Made(msgspec.Struct, frozen=True):
-    """What an object was, as the worker answered our own last write of its spec; see `edits`."""
-
-    generation: int = 0
-    charged: dict[str, str | int | None] = {}
-    uncharged: dict[str, str] = {}
-    """Digests of what nothing is charged for, by field; without one where nobody knows. Told of when it changes."""
 
 
 @dataclass(slots=True, kw_only=True)
