@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from support.sizes_model.checker import check
+from support.sizes_model.rest import stuck
 from support.sizes_model.state import ALL_RULES, NONE, Budget, ModelState, Rules, SizeRule, record_of, running
 
 NOTHING = Budget(wishes=0, evictions=0, cuts=0, crashes=0, takeovers=0, slow_home=0, slow_worker=0)
@@ -37,6 +38,19 @@ def test_sl_82_with_all_rules_no_more_may_run_than_is_charged_and_there_is_one_r
     print(f"{space}: {checked.states} states")  # noqa: T201 - how much was looked at is what a reader asks first
     assert checked.trace == ()
     assert checked.states > at_least, "a space that shrank says less than it did"
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        pytest.param(NOTHING._replace(wishes=2), id="two changes of size"),
+        pytest.param(NOTHING._replace(wishes=1, cuts=1, slow_home=1), id="a cut and a slow write at home"),
+        pytest.param(NOTHING._replace(wishes=1, evictions=1, takeovers=1), id="an eviction and another manager"),
+        pytest.param(NOTHING._replace(wishes=1, crashes=1, slow_worker=1), id="another replica and a slow write"),
+    ],
+)
+def test_sl_82_nothing_waits_for_what_can_never_come(budget: Budget) -> None:
+    assert stuck(budget) == []
 
 
 def grown_and_shrunk(state: ModelState) -> str:

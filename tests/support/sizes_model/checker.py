@@ -47,7 +47,7 @@ def check(budget: Budget, rules: Rules = ALL_RULES, looked_for: LookedFor | None
     waiting = deque([first])
     while waiting:
         state = waiting.popleft()
-        for text, step in _steps(state, rules):
+        for text, step in steps_of(state, rules):
             after = settled(step, rules)
             known = budgets.setdefault(after[:-1], [])
             if any(_covers(one, after.budget) for one in known):
@@ -61,7 +61,8 @@ def check(budget: Budget, rules: Rules = ALL_RULES, looked_for: LookedFor | None
     return Checked(len(reached), ())
 
 
-def _steps(state: ModelState, rules: Rules) -> Steps:
+def steps_of(state: ModelState, rules: Rules) -> Steps:
+    """Return each step that can come next, anywhere."""
     yield from home.steps(state, rules)
     yield from worker.steps(state, rules)
     yield from faults.steps(state, rules)
