@@ -11,7 +11,6 @@ from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.role_hash import role_hash, shape
 
-
 DEMO_UID = "78d1e61a-c399-4c09-800f-a0bbfb5fe71e"
 
 
