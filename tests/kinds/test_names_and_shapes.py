@@ -11,6 +11,8 @@ from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.role_hash import role_hash, shape
 
+DEMO_UID = "78d1e61a-c399-4c09-800f-a0bbfb5fe71e"
+
 
 def asking(**requests: str) -> dict[str, Any]:
     return {"containers": [{"name": "c", "resources": {"requests": requests}}]}
@@ -21,6 +23,12 @@ def asking(**requests: str) -> dict[str, Any]:
     [
         pytest.param(("Job", "batch", "name", "uid"), "job-name-ef3a1", id="kind, group, name and uid"),
         pytest.param(("Job", "batch", "name", "uid", "1"), "job-name-2514c", id="an extra part tells versions apart"),
+        pytest.param(
+            ("Job", "batch", "demo-slice", DEMO_UID, "1"), "job-demo-slice-e7080", id="SL-04 the KEP's, generation 1"
+        ),
+        pytest.param(
+            ("Job", "batch", "demo-slice", DEMO_UID, "3"), "job-demo-slice-75e0c", id="SL-04 the KEP's, generation 3"
+        ),
     ],
 )
 def test_workload_names_are_kueues(arguments: tuple[str, ...], name: str) -> None:
