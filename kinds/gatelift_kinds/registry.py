@@ -119,8 +119,8 @@ POD_GROUP_KIND = PodGroupKind()
 JOB_KIND = JobKind()
 BARE_KIND = BareKind()
 
-SERVED = Registry(POD_KIND, JOB_KIND, BARE_KIND)
-"""The kinds of the product."""
+SERVED = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
+"""The kinds of the product. A pod is asked first whether it names a group."""
 
-WITH_GROUPS = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
-"""With pods of groups, which no deployment has until they run whole: a single pod's kind refuses them."""
+WITH_GROUPS = SERVED
+"""What tests asked for before groups were served."""
