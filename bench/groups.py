@@ -25,7 +25,6 @@ from typing import Any
 
 from gatelift.core import machine as manager
 from gatelift_agent.core import machine as agent
-from gatelift_kinds.registry import SERVED
 from gatelift_kube.process import collector
 from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
@@ -129,9 +128,7 @@ def begun() -> Play:
     """Return an installation that serves groups, and whose cores are measured from now on."""
     sys.path.insert(0, TESTS)
     from support.sim import cluster as sim_cluster  # noqa: PLC0415  # the simulation is part of the tests
-    from support.sim.agent import SimAgent  # noqa: PLC0415
     from support.sim.faults import Faults  # noqa: PLC0415
-    from support.sim.manager import SimManager  # noqa: PLC0415
     from support.sim.world import Plan, SimWorld  # noqa: PLC0415
 
     room, part = {"cpu": "64", "memory": "64Gi", "pods": "10000"}, vars(sim_cluster)
