@@ -263,7 +263,7 @@ def test_a_change_of_annotations(before: Json, after: Json, allowed: bool) -> No
     assert verdict.allowed is allowed, told(verdict)
 
 
-MEMBERS = [
+MEMBERS: list[tuple[str, Json, Json, Json, Json, bool]] = [
     ("an unretriable member made retriable", {}, {f"{K}retriable-in-group": "false"}, {}, {f"{K}retriable-in-group": "true"}, False),
     ("the unretriable mark removed", {}, {f"{K}retriable-in-group": "false"}, {}, {}, False),
     ("a member made unretriable", {}, {}, {}, {f"{K}retriable-in-group": "false"}, True),
