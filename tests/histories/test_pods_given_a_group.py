@@ -12,7 +12,7 @@ from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.sim import groups_at_home as groups
 from support.sim.cluster import TEAM
-from support.sim.groups_at_home import make, running, until_all_run
+from support.sim.groups_at_home import make, running, says, until_all_run
 from support.sim.history import History
 
 QUEUES = (pytest.param("stays", id="local"), pytest.param("travels", id="worker"))
@@ -96,4 +96,5 @@ def test_hd_450_a_member_is_no_single_pod_because_somebody_makes_a_workload_of_t
     history.kill_leader()
     history.passes(60.0)
     assert running(history) == ["a", "b"]
-    assert history.leader.charges("stays") == 1000
+    assert says(history, "WaitingForReplacementPods")[0] == "", "nobody may take the slot of one that runs"
+    assert [each["metadata"]["name"] for each in history.objects("home", WORKLOAD)] == ["crew"]
