@@ -25,7 +25,6 @@ from typing import Any
 
 from gatelift.core import machine as manager
 from gatelift_agent.core import machine as agent
-from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.process import collector
 from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
@@ -129,15 +128,11 @@ def begun() -> Play:
     """Return an installation that serves groups, and whose cores are measured from now on."""
     sys.path.insert(0, TESTS)
     from support.sim import cluster as sim_cluster  # noqa: PLC0415  # the simulation is part of the tests
-    from support.sim.agent import SimAgent  # noqa: PLC0415
     from support.sim.faults import Faults  # noqa: PLC0415
-    from support.sim.manager import SimManager  # noqa: PLC0415
     from support.sim.world import Plan, SimWorld  # noqa: PLC0415
 
     room, part = {"cpu": "64", "memory": "64Gi", "pods": "10000"}, vars(sim_cluster)
     part["NodeSettings"] = functools.partial(_roomy, part["NodeSettings"], room)
-    sides: tuple[Any, Any] = (SimManager, SimAgent)
-    sides[0].kinds = sides[1].registry = WITH_GROUPS  # no deployment's setting
     world: Any = SimWorld(SEED, Plan(faults=Faults(), break_every=0.0, workloads=0))
     for part in (world.truth, world.account):  # what tests check after each write goes through all pods
         for name in ("_check", "check_quota", "_settle", "compare"):

@@ -65,6 +65,11 @@ class Registry:
         """Return whose an object is, None if it is no kind's."""
         return next((kind for kind in self._by_resource.get(resource, ()) if kind.selects(obj)), None)
 
+    def alone(self, resource: Resource, obj: KubeObject, workload: str) -> Kind[Any] | None:
+        """Return the kind by which a Workload of this name is the object's own, whatever larger work that names."""
+        found = (kind for kind in self._by_resource.get(resource, ()) if kind.travels and not kind.gathers)
+        return next((kind for kind in found if kind.workload_name(obj) == workload), None)
+
     def any_of(self, resource: Resource) -> Kind[Any] | None:
         """Return the first kind of a resource, where the object is not there to be asked; None if there is none."""
         return next(iter(self._by_resource.get(resource, ())), None)
@@ -119,8 +124,8 @@ POD_GROUP_KIND = PodGroupKind()
 JOB_KIND = JobKind()
 BARE_KIND = BareKind()
 
-SERVED = Registry(POD_KIND, JOB_KIND, BARE_KIND)
-"""The kinds of the product."""
+SERVED = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
+"""The kinds of the product. A pod is asked first whether it names a group."""
 
-WITH_GROUPS = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
-"""With pods of groups, which no deployment has until they run whole: a single pod's kind refuses them."""
+WITH_GROUPS = SERVED
+"""What tests asked for before groups were served."""

@@ -79,8 +79,6 @@ class Installation:
     """Kueue's own CRDs instead of ours for the group kueue.x-k8s.io, where given."""
     manager_settings: Mapping[str, Any] = field(default_factory=dict)
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    program: Sequence[str] = PROGRAM
-    """What Python is started with as a daemon."""
     detached: bool = False
     say: Callable[[str], None] = lambda _text: None
     daemons: dict[str, InstalledProcess] = field(default_factory=dict)
@@ -358,7 +356,7 @@ class Installation:
 
     def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> InstalledProcess:
         kubeconfig = str(self.kubeconfig(cluster, holder))
-        command = [sys.executable, *self.program, "--kubeconfig", kubeconfig, verb, "--config", str(config)]
+        command = [sys.executable, *PROGRAM, "--kubeconfig", kubeconfig, verb, "--config", str(config)]
         daemon = InstalledProcess(
             name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name)
         )

@@ -14,17 +14,12 @@ from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.kind import require_engine
 from support.e2e import log_tails
 from support.e2e import world as e2e_world
-from support.e2e.kinds_served import serve_groups, serve_the_products_kinds
 from support.e2e.modules import left_out
 from support.e2e.tidy import tidy
 from support.e2e.world import REQUIRED, World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
 FAILED = pytest.StashKey[bool]()
-GROUPS_SERVED = pytest.StashKey[bool]()
-"""Whether the shared world serves groups at the moment."""
-OF_GROUPS = "test_groups_"
-"""What names of modules begin with whose scenarios want groups to be served."""
 collect_ignore = left_out(PROVIDER)
 
 
@@ -65,29 +60,6 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         yield made
     finally:
         await e2e_world.end(made)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def groups_served(world: World, request: pytest.FixtureRequest) -> None:
-    """Let the shared world serve groups from now on."""
-    await serve_groups(world)
-    request.session.stash[GROUPS_SERVED] = True
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def only_the_products_kinds(world: World, request: pytest.FixtureRequest) -> None:
-    """Let it serve what the product does from now on."""
-    await serve_the_products_kinds(world)
-    request.session.stash[GROUPS_SERVED] = False
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kinds_served(request: pytest.FixtureRequest) -> None:
-    """See to it that each module has the world that it is about; worlds that nobody asks for are not made."""
-    if request.path.name.startswith(OF_GROUPS):
-        request.getfixturevalue("groups_served")
-    elif request.session.stash.get(GROUPS_SERVED, False):
-        request.getfixturevalue("only_the_products_kinds")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -29,7 +29,7 @@ HEARD_SECONDS = 420.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
-async def _adopting(world: World, groups_served: None) -> AsyncIterator[None]:
+async def _adopting(world: World) -> AsyncIterator[None]:
     """Have the agents of both workers take in what drivers make there."""
     installation = world.installation
     before = installation.agent_settings

@@ -13,7 +13,6 @@ from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e import world as e2e_world
 from support.e2e.groups import AWAY, Group
-from support.e2e.kinds_served import serve_groups
 from support.e2e.world import MODULE_SECONDS, PROVIDER_ENVIRONMENT, REQUIRED, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
@@ -66,7 +65,6 @@ async def test_a_job_completes_on_kueues_own_crds_and_a_manager_restart_in_betwe
 
 async def test_pg_28_a_group_runs_loses_a_member_and_ends_on_kueues_own_crds(kueue_world: World) -> None:
     """PG-28: its Workload keeps owners, marks and counts, and so do its conditions."""
-    await serve_groups(kueue_world)
     group = Group(kueue_world, "kueue-group", AWAY)
     await group.make("a", Behaviour(run_seconds=0.5, exit_code=1))
     await group.make("b", Behaviour(run_seconds=3.0))

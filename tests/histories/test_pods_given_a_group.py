@@ -1,11 +1,18 @@
-"""HD-357: a pod that was queued by itself is given a group's name, around the webhook: it stays what it was."""
+"""HD-357: a pod that was queued by itself is given a group's name, around the webhook: it stays what it was.
+
+HD-450: under the next leader as well, which knows it by the Workload of its own.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from gatelift_kinds.shared import markers
+from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.values.resources import POD, WORKLOAD
+from support.sim import groups_at_home as groups
+from support.sim.cluster import TEAM
+from support.sim.groups_at_home import make, running, says, until_all_run
 from support.sim.history import History
 
 QUEUES = (pytest.param("stays", id="local"), pytest.param("travels", id="worker"))
@@ -52,16 +59,15 @@ def test_hd_357_what_waits_stays_in_its_queue(*, next_leader: bool) -> None:
     assert history.containers("one") == 0
 
 
-def test_hd_357_what_has_no_workload_is_told_of_and_queued_once_the_name_is_off() -> None:
+def test_hd_357_what_has_no_workload_of_its_own_is_a_member_and_told_what_its_group_lacks() -> None:
     history = History()
     history.kill_leader()
     history.pod("one", "stays")
     history.edit("home", POD, "one", {"metadata": {"labels": {markers.POD_GROUP_NAME: "grp"}}})
     history.passes(60.0)
     assert history.workload("one") is None
-    assert history.leader.told["NoQueue"] == 1
-    history.edit("home", POD, "one", {"metadata": {"labels": {markers.POD_GROUP_NAME: None}}})
-    history.until_runs("one")
+    assert history.leader.told["ErrWorkloadCompose"] == 1
+    assert history.containers("one") == 0
 
 
 def test_hd_357_who_deletes_its_workload_ends_it_as_any_single_pod() -> None:
@@ -73,3 +79,22 @@ def test_hd_357_who_deletes_its_workload_ends_it_as_any_single_pod() -> None:
     assert found is not None
     history.delete("home", WORKLOAD, found["metadata"]["name"])
     history.until("all of it is gone", lambda: history.home.look(POD, "one") is None and not history.runs("one"), 60.0)
+
+
+def test_hd_450_a_member_is_no_single_pod_because_somebody_makes_a_workload_of_that_name() -> None:
+    history = History()
+    for name in "ab":
+        make(history, name, total=2)
+    until_all_run(history, "a", "b")
+    pod = groups.pod(history, "a")
+    assert pod is not None
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": pod["metadata"]["uid"], "controller": True}
+    name = workload_name(POD.kind, POD.group, "a", pod["metadata"]["uid"])
+    sets = [{"name": "main", "count": 1, "template": {"spec": {"containers": pod["spec"]["containers"]}}}]
+    meta = {"name": name, "namespace": TEAM, "ownerReferences": [owner]}
+    history.home.create(WORKLOAD, {"metadata": meta, "spec": {"queueName": "stays", "podSets": sets}})
+    history.kill_leader()
+    history.passes(60.0)
+    assert running(history) == ["a", "b"]
+    assert says(history, "WaitingForReplacementPods")[0] == "", "nobody may take the slot of one that runs"
+    assert [each["metadata"]["name"] for each in history.objects("home", WORKLOAD)] == ["crew"]

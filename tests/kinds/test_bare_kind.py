@@ -82,7 +82,7 @@ def test_there_is_nothing_to_make_at_a_worker() -> None:
 
 
 def test_kinds_are_found_by_name_and_by_resource() -> None:
-    assert [kind.name for kind in SERVED] == ["Pod", "Job", "Workload"]
+    assert [kind.name for kind in SERVED] == ["PodGroup", "Pod", "Job", "Workload"]
     assert set(SERVED.resources) == {POD, JOB, WORKLOAD}
     assert (SERVED.travelling, SERVED.makers) == ((POD, JOB), (JOB,))
     assert SERVED.any_of(NODE) is None

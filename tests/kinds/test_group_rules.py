@@ -150,6 +150,8 @@ def test_what_was_wrong_before_anybody_could_refuse_it_does_not_keep_a_member_fr
     assert updated((G, wrong), ({**G, "other": "x"}, wrong)) == []
 
 
-def test_the_single_pods_kind_goes_on_to_refuse_groups_until_they_run() -> None:
-    (line,) = told(POD_KIND.validate_create(a_pod(G, THREE, **GATED), FACTS))
-    assert "pod groups are not served by this version" in line
+def test_the_same_name_may_be_said_by_the_annotation_as_well_and_another_one_may_not() -> None:
+    old = a_pod(G, THREE, **GATED)
+    for name, answered in (("g", 0), ("h", 1)):
+        new = a_pod({}, {**THREE, f"{K}pod-group-name": name}, **GATED)
+        assert len(told(MEMBER.validate_update(old, new, FACTS))) == answered

@@ -35,25 +35,9 @@ def test_hd_357_one_whose_label_was_taken_off_and_that_runs_is_known_by_the_fina
     assert len(told(POD_KIND.validate_update(old, new, FACTS))) == 1
 
 
-@pytest.mark.parametrize(
-    ("labels", "notes", "labels_after", "notes_after"),
-    [
-        pytest.param(GROUP, SIZE, {}, {}, id="both are taken off"),
-        pytest.param(GROUP, SIZE, {}, SIZE, id="the name alone"),
-        pytest.param({}, {**GROUP, **SIZE}, {}, {}, id="an annotation"),
-        pytest.param(GROUP, {}, {**GROUP, "a": "b"}, {}, id="another label, beside a name without a size"),
-    ],
-)
-def test_hd_357_what_has_a_group_that_is_not_served_is_changed_and_loses_it(
-    labels: Json, notes: Json, labels_after: Json, notes_after: Json
-) -> None:
-    old, new = a_pod({**Q, **labels}, notes, **GATED), a_pod({**Q, **labels_after}, notes_after, **GATED)
-    assert told(POD_KIND.validate_update(old, new, FACTS)) == []
-
-
 MADE_FOR_IT = (
-    "metadata.labels[kueue.x-k8s.io/prebuilt-workload-name]: Forbidden: prebuilt Workloads are not served by this "
-    "version: leave it out, and the Workload is made for you"
+    "metadata.labels[kueue.x-k8s.io/prebuilt-workload-name]: Forbidden: prebuilt Workloads are not served but "
+    "for groups of pods: leave it out, and the Workload is made for you"
 )
 NAMED = {**Q, f"{K}prebuilt-workload-name": "w"}
 

@@ -89,6 +89,6 @@ def test_is_40_every_row_says_what_is_so_in_one_line_that_is_not_cut() -> None:
 
 
 def test_is_40_what_rules_refuse_has_its_words_in_the_table() -> None:
-    assert "pod groups" in not_served.refusal(markers.POD_GROUP_NAME)
+    assert "prebuilt Workloads" in not_served.refusal(markers.PREBUILT_WORKLOAD)
     with pytest.raises(KeyError):
         not_served.refusal(markers.QUEUE_NAME)

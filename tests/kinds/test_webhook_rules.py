@@ -127,7 +127,7 @@ CREATED = [
     ("an empty queue's name", {f"{K}queue-name": ""}, {}, "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value"),
     ("an execution limit that is no number", {**Q, f"{K}max-exec-time-seconds": "x"}, {}, 'metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: Invalid value: "x": must be a whole number of seconds above 0'),
     ("an execution limit of 0", {**Q, f"{K}max-exec-time-seconds": "0"}, {}, "must be a whole number of seconds above 0"),
-    ("a prebuilt Workload", {**Q, f"{K}prebuilt-workload-name": "w"}, {}, "metadata.labels[kueue.x-k8s.io/prebuilt-workload-name]: Forbidden: prebuilt Workloads are not served by this version"),
+    ("a prebuilt Workload", {**Q, f"{K}prebuilt-workload-name": "w"}, {}, "metadata.labels[kueue.x-k8s.io/prebuilt-workload-name]: Forbidden: prebuilt Workloads are not served but for groups"),
     ("an admission gate without a domain", Q, {f"{K}admission-gated-by": "x"}, "metadata.annotations[kueue.x-k8s.io/admission-gated-by]: Invalid value"),
     ("an admission gate twice", Q, {f"{K}admission-gated-by": "a.b/c,a.b/c"}, "is named twice"),
     ("an empty admission gate", Q, {f"{K}admission-gated-by": "a.b/c,,a.b/d"}, "holds an empty item"),
@@ -177,8 +177,6 @@ GROUPS = [
     ("an empty size", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": ""}, ErrorKind.INVALID, "above 0"),
     ("a group's name that is none", {f"{K}pod-group-name": "G_"}, {f"{K}pod-group-total-count": "1"}, ErrorKind.INVALID, "DNS subdomain"),
     ("a prebuilt name unlike the group's", {f"{K}pod-group-name": "g", f"{K}prebuilt-workload-name": "w"}, {f"{K}pod-group-total-count": "1"}, ErrorKind.INVALID, "must be equal"),
-    ("a well-formed group", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "2"}, ErrorKind.FORBIDDEN, "pod groups are not served by this version"),
-    ("a group in an annotation", {}, {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": "2"}, ErrorKind.FORBIDDEN, "metadata.annotations[kueue.x-k8s.io/pod-group-name]"),
     ("the managed label with another value", {f"{K}managed": "false"}, {}, ErrorKind.FORBIDDEN, "may only be `true`"),
     ("an elastic pod", {}, {f"{K}elastic-job": "true"}, ErrorKind.FORBIDDEN, "is not supported for pods"),
 ]  # fmt: skip
@@ -192,7 +190,7 @@ def test_a_new_pod_is_refused_with(labels: Json, notes: Json, kind: ErrorKind, t
 
 def test_a_label_that_disagrees_with_the_group_annotation_is_ignored() -> None:
     pod = a_pod({f"{K}pod-group-name": "G_"}, {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": "1"})
-    assert [error.kind for error in POD_KIND.validate_create(pod, FACTS).errors] == [ErrorKind.FORBIDDEN]
+    assert POD_KIND.validate_create(pod, FACTS).errors == ()
 
 
 def test_the_managed_label_under_a_queued_owner_is_refused() -> None:
@@ -265,10 +263,7 @@ def test_a_change_of_annotations(before: Json, after: Json, allowed: bool) -> No
     assert verdict.allowed is allowed, told(verdict)
 
 
-MEMBERS = [
-    ("another group", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {f"{K}pod-group-name": "h"}, {f"{K}pod-group-total-count": "1"}, False),
-    ("the same group from label to annotation", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {}, {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": "1"}, True),
-    ("another group from label to annotation", {f"{K}pod-group-name": "g"}, {f"{K}pod-group-total-count": "1"}, {}, {f"{K}pod-group-name": "h", f"{K}pod-group-total-count": "1"}, False),
+MEMBERS: list[tuple[str, Json, Json, Json, Json, bool]] = [
     ("an unretriable member made retriable", {}, {f"{K}retriable-in-group": "false"}, {}, {f"{K}retriable-in-group": "true"}, False),
     ("the unretriable mark removed", {}, {f"{K}retriable-in-group": "false"}, {}, {}, False),
     ("a member made unretriable", {}, {}, {}, {f"{K}retriable-in-group": "false"}, True),

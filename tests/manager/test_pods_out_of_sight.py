@@ -101,7 +101,7 @@ def lost_both(**changes: Any) -> ObjectSeen:
         pytest.param(unmarked_pod(), False, id="its queue's name is there, which is watched"),
         pytest.param(lost_both(metadata={"finalizers": []}), False, id="nothing of ours is on it"),
         pytest.param(lost_both(spec={"nodeName": "one"}), False, id="a node has it"),
-        pytest.param(lost_both(metadata={"labels": {markers.POD_GROUP_NAME: "many"}}), False, id="it is of a group"),
+        pytest.param(lost_both(metadata={"labels": {markers.POD_GROUP_NAME: "many"}}), True, id="it is of a group"),
     ],
 )
 def test_hd_220_of_pods_that_no_watch_shows_those_are_told_that_have_our_finalizer(

@@ -14,6 +14,7 @@ from gatelift.webhooks.configuration import HOOKED
 from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers, unserved
 from gatelift_kinds.shared.review import Verdict, WebhookFacts
+from gatelift_kube.decoding.decoding import read_object
 from support.manager.webhook_requests import queued
 
 from .conftest import Asking
@@ -33,7 +34,8 @@ def answered(kind: str, document: dict[str, Any]) -> Verdict:
             return queueing.verdict(configuration.SHOWN[name], review.read(msgspec.json.encode(body)))
     if kind == "Pod":  # as the mutating webhook leaves it
         document["metadata"]["labels"][markers.MANAGED] = markers.MANAGED_VALUE
-    found = SERVED.any_of(HOOKED[kind.lower()])
+    resource = HOOKED[kind.lower()]
+    found = SERVED.of(resource, read_object(resource, msgspec.json.encode(document)))
     assert found is not None
     return found.validate_create(document, FACTS)
 

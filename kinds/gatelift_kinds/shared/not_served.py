@@ -54,8 +54,7 @@ _NOT_HERE = "nodes are chosen by the scheduler of the cluster that runs it"
 _REQUIRED = f"a required topology is not served by this version, {_NOT_HERE}: use affinity, or ask for a preferred one"
 _PREFERRED = f"is not acted on: {_NOT_HERE}; affinity and topologySpreadConstraints are"
 _OF_TOPOLOGY = "has a meaning beside a topology alone, and none is served by this version"
-_GROUPS = "pod groups are not served by this version: queue the pods one by one, or use a Job"
-_PREBUILT = "prebuilt Workloads are not served by this version: leave it out, and the Workload is made for you"
+_PREBUILT = "prebuilt Workloads are not served but for groups of pods: leave it out, and the Workload is made for you"
 _NO_PARENT = (
     "nothing that is served holds pods back by this, and nobody would take the pod's gate off: leave it out, and the "
     "pod waits in the queue that it names"
@@ -91,9 +90,9 @@ def _noted(key: str, answer: Treatment, text: str, *, values: tuple[Any, ...] = 
     )
 
 
-def _labelled(key: str, text: str, *, kinds: tuple[str, ...] = _WORK) -> tuple[NotServedRow, ...]:
+def _labelled(key: str, text: str) -> tuple[NotServedRow, ...]:
     return tuple(
-        NotServedRow(kinds=kinds, path=("metadata", part, key), answer=Treatment.REFUSED, text=text, by_rule=True)
+        NotServedRow(kinds=_WORK, path=("metadata", part, key), answer=Treatment.REFUSED, text=text, by_rule=True)
         for part in ("labels", "annotations")
     )
 
@@ -112,7 +111,6 @@ _ASSIGNED = f"status.admission.podSetAssignments.{EACH}"
 TABLE: tuple[NotServedRow, ...] = (
     *_noted(markers.REQUIRED_TOPOLOGY, Treatment.REFUSED, _REQUIRED),
     *_noted(markers.SLICE_REQUIRED_TOPOLOGY, Treatment.REFUSED, _REQUIRED),
-    *_labelled(markers.POD_GROUP_NAME, _GROUPS, kinds=("Pod",)),
     *_labelled(markers.PREBUILT_WORKLOAD, _PREBUILT),
     NotServedRow(
         kinds=("Pod",),
@@ -266,17 +264,6 @@ TABLE: tuple[NotServedRow, ...] = (
     *(
         _field("Workload", f"{_REQUEST}.{name}", Treatment.LEFT, _OF_TOPOLOGY)
         for name in ("podIndexLabel", "subGroupIndexLabel", "subGroupCount", "podSetSliceSize")
-    ),
-    *(
-        _left(key, "has a meaning in a pod group alone, which is refused", part=part, kinds=("Pod",))
-        for key, part in (
-            (markers.POD_GROUP_FAST_ADMISSION, "annotations"),
-            (markers.POD_GROUP_SERVING, "annotations"),
-            (markers.POD_GROUP_POD_INDEX, "labels"),
-            (markers.POD_GROUP_POD_INDEX_LABEL, "annotations"),
-            (markers.POD_GROUP_ROLE, "labels"),
-            (markers.POD_GROUP_SETS, "annotations"),
-        )
     ),
     _left(markers.LOCAL_QUEUE_NAME, "is set on no Job's pods: their Job names it", part="labels", kinds=("Job",)),
     _left(

@@ -14,7 +14,7 @@ import msgspec
 
 from gatelift.cli.render import Typed, age
 from gatelift_kinds.kind import Kind
-from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.gathered import Gathered, Replaced, StoppingObject
 from gatelift_kinds.shared.placed_on import PLACED_ON
@@ -168,7 +168,7 @@ def _of_leaving(one: StoppingObject, now: dt.datetime) -> str:
 def _gathering() -> dict[Resource, list[Kind[object]]]:
     """Return the kinds whose works have several objects, by resource."""
     found: dict[Resource, list[Kind[object]]] = {}
-    for kind in WITH_GROUPS:
+    for kind in SERVED:
         if kind.gathers:
             found.setdefault(kind.resource, []).append(kind)
     return found

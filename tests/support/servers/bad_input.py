@@ -143,7 +143,7 @@ def pod(text: str) -> str:
 
 
 def grouped_pod(text: str) -> str:
-    """Return why a new pod of a group is denied, once groups are served."""
+    """Return why a new pod of a group is denied."""
     return _denied({"kind": "Pod", **yaml.safe_load(textwrap.dedent(text))}, reviewed=ReviewedMember())
 
 

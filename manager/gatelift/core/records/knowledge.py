@@ -315,6 +315,13 @@ class Knowledge:
             self.owners[owner.ref] = owner
             self.moved.append(owner)
 
+    def is_alone(self, before: Owner, owner: Owner, workload: ObjectKey) -> None:
+        """Keep a user's object as one of another kind, of which there is one in a work, and its Workload as of that."""
+        self.works.drop_object(before)
+        self.works.put_object(owner, None)
+        self.owners[owner.ref] = owner
+        self.readings[workload] = owner.kind, self.readings[workload][1]
+
     def drop_owner(self, ref: ObjectRef, uid: str) -> Owner | None:
         """Forget a user's object, if it is still the one with this UID."""
         known = self.owners.get(ref)

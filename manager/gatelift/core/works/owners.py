@@ -42,8 +42,8 @@ from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
 OF_A_GROUP = (
-    "it names a pod group, which it cannot join, and waits at its gate in no queue: take the group's name and size off "
-    "(labels and annotations kueue.x-k8s.io/pod-group-...), or delete the pod"
+    "it names a pod group, which it cannot join, and waits at its gate in no queue: delete the pod, and make it anew "
+    "with that name or without"
 )
 """What a user is told whose pod was given a group before its own Workload was made, or lost that by it."""
 

@@ -13,7 +13,7 @@ from gatelift.core.rules import containment, in_use, unrecorded
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import predecessors
 from gatelift.core.state.core import DOUBTS, Core
-from gatelift.core.works import following
+from gatelift.core.works import following, kept_alone
 from gatelift_kube.values.resources import ObjectKey
 
 REBUILDS_PER_CALL = 300
@@ -39,6 +39,7 @@ class Rebuilding:
             if containment.is_held(core, Key(Look.WORKLOAD, key)):
                 continue  # no attempt is made from half of it
             with Boundary(containment.rebuild_failed, core, key, now=now):
+                kept_alone.keep(core, key)
                 following.rebuild(core, key, now)
         if self._left or core.stepped_down:
             return False
