@@ -1,4 +1,4 @@
-"""What of an attempt the objects of its user show, by their names. Neighbours: `attempts`, of which it is a part."""
+"""What of an attempt the objects of its user show, by their names. Neighbour: `heard_troubles`."""
 
 from __future__ import annotations
 
