@@ -34,7 +34,7 @@ def test_two_settings_are_enough(tmp_path: Path) -> None:
     loaded = _load(tmp_path, GOOD)
     settings = loaded.core_settings("i", "1")
     assert settings.lease == f"{loaded.namespace}/gatelift-agent"
-    assert settings.kinds == ("Pod", "Job")
+    assert settings.kinds == ("PodGroup", "Pod", "Job")
     assert settings.capacity == ()
     assert "gatelift-system" in settings.policy.denied_namespaces
 
@@ -101,7 +101,7 @@ BAD: dict[str, tuple[object, str]] = {
     "name of the management cluster": ({**GOOD, "cluster": "local"}, "cluster: 'local' is the management cluster"),
     "no port": ({**GOOD, "manager": "manager"}, "manager: 'manager' is no address; write host:port"),
     "port too high": ({**GOOD, "enrol": "m:70000"}, "enrol: 'm:70000' is no address; write host:port"),
-    "unknown kind": ({**GOOD, "kinds": ["Pod", "Cron"]}, "kinds: 'Cron' is not served; known are Pod, Job"),
+    "unknown kind": ({**GOOD, "kinds": ["Pod", "Cron"]}, "kinds: 'Cron' is not served; known are PodGroup, Pod, Job"),
     "bad quantity": (
         {**GOOD, "capacity": [{"flavor": "f", "resource": "cpu", "nominal": "lots"}]},
         "capacity.0.nominal: ",
