@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, epoch_texts, made_there, recovery_lists
+from gatelift.core.conclusions import belief, claims, epoch_texts, made_there, news, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, several, waking
@@ -95,6 +95,8 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
+    if news.is_none(attempt, message):
+        return
     core.mark_said_of(attempt, shows=isinstance(message, ObjectReport))
     if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
@@ -204,13 +206,19 @@ def _of_members(
 
 def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
     """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
-    if len(report.status) > WHOLE_BYTES_MAX:
+    is_long = len(report.status) > WHOLE_BYTES_MAX
+    owner = None
+    if is_long or core.settings.readiness is not None:
         work = core.knowledge.work_of(known) if known is not None else NOBODYS
         owner = _named(core, work, report.name) if work.gathered is not None else work.only_object
+    if is_long:
         if owner is None:
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
+    if owner is not None and core.settings.readiness is not None:
+        ready = owner.kind.says_ready(owner.object, report.status)
+        attempt.says_ready(report.name, core.now, ready=ready)
 
 
 def _named(core: Core, work: Work, name: str) -> Owner | None:
