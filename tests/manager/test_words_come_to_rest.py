@@ -1,4 +1,4 @@
-"""HD-461, HD-462, HD-465, HD-466: what a worker has said is written once, and what it said before causes nothing."""
+"""HD-460, HD-461, HD-465, HD-466: what a worker has said is written once, and what it said before causes nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from gatelift_kube.values.resources import POD, ObjectRef
 from gatelift_kube.values.timestamps import stored_time
 from gatelift_wire.values.messages import CountsReport, GatesLifted
 from gatelift_wire.values.release import Leaving
+from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_job, a_pod, a_setting
-from support.manager.world import RUNNING, SUCCEEDED, THE_POD, ScriptedAgent, World, a_running_pod, a_world
+from support.manager.world import RUNNING, SUCCEEDED, THE_POD, World, a_running_pod, a_world
 
 Doc = dict[str, Any]
 NOT_READY = {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]}

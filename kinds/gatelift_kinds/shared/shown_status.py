@@ -150,6 +150,11 @@ def _indexes(value: msgspec.Raw, room: _Room) -> str | None:
     return None if found is None or found.strip("0123456789,-") else found
 
 
+def _indexes_of_some(value: msgspec.Raw, room: _Room) -> str | None:
+    """Return a list of indexes that is not stored where it is empty."""
+    return _indexes(value, room) or None
+
+
 def _flag(value: msgspec.Raw, _room: _Room) -> bool | None:
     found: bool | None = _read_flag(value)
     return found
@@ -166,7 +171,7 @@ def _count_of_some(value: msgspec.Raw, room: _Room) -> int | None:
 
 
 def _object(fields: Mapping[str, _Part], needed: str = "", always: Mapping[str, Any] = MappingProxyType({})) -> _Part:
-    """`always`: what is stored of each, also where it was not said."""
+    """Read some fields; `always`: what is stored of each, also where it was not said."""
     read = _reader(msgspec.defstruct("_Fields", [(name, msgspec.Raw, _ABSENT) for name in fields]) | None)
     parts, said_of = tuple(fields.items()), msgspec.structs.astuple
 
@@ -276,7 +281,7 @@ _JOB = _object(
         "startTime": _time,
         "completionTime": _time,
         "conditions": _CONDITIONS,
-        "completedIndexes": _indexes,
+        "completedIndexes": _indexes_of_some,
         "failedIndexes": _indexes,
     }
 )

@@ -14,7 +14,6 @@ from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift_kube.values.resources import ObjectRef
 
-
 NEWS_SECONDS = 4.0
 """What says something else than what was refused waits no longer than this."""
 

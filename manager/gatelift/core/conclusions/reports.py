@@ -65,7 +65,8 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
         if is_unexplained(attempt, view):
             return  # who serves the cluster now does not know of it, so it cannot tell of it
-        _live(core, attempt, message, now)
+        if not news.is_none(attempt, message):
+            _live(core, attempt, message, now)
         return
     if belief.ignores(core, upcall.cluster, message.key):
         return
@@ -95,8 +96,6 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    if news.is_none(attempt, message):
-        return
     core.mark_said_of(attempt, shows=isinstance(message, ObjectReport))
     if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)

@@ -17,9 +17,10 @@ once, as ever."""
 class _Shown:
     """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed.
 
-    `pause`: seconds from that write to the next one that says nothing for the first time. `asked`: the report (a digest)
-    that this write is to show; `stored_on`: the version that came of it, "" until it is accepted; `left`: the patch (a
-    digest) that would still be written after that, which the API server stores as it is already.
+    `pause`: seconds from that write to the next one that says nothing for the first time. `asked`: the report (a
+    digest) that this write is to show; `stored_on`: the version that came of it, "" until it is accepted; `left`: the
+    patch (a digest) that would still be written after that, which the API server stores as it is already.
+    `says_ready`, `ready_until`: what its cluster says, and until when it said so.
     """
 
     unshown_since: float | None = None

@@ -93,7 +93,7 @@ def _is_silent(case: Case) -> bool:
 
 
 def _until_shown(case: Case, due: float) -> float:
-    """Return until when what its cluster said is waited for, `TOLD_SECONDS` at most: it may stand in a line to be shown.
+    """Return until when what its cluster said is waited for, at most `TOLD_SECONDS`: it may stand in a line.
 
     Who is said to be ready is not late. Nor is who was said to be so between, though his word was not shown before he
     was not any more: he has the time of a recovery from then, as if it had been.

@@ -1,8 +1,8 @@
 """For how long nothing is concluded from what the objects of one cluster show, as its sessions begin. Pure.
 
 What has happened while nobody heard of it is told then, if something has. So a cluster that was away has time to tell,
-`TOLD_SECONDS`; one whose stream broke for a moment, `MOMENT_SECONDS`. Sessions that begin again and again buy none: time
-is given a few times, and once more in each `AGAIN_SECONDS`, and for a moment only after a session that has lasted.
+`TOLD_SECONDS`; one whose stream broke for a moment, `MOMENT_SECONDS`. Sessions that begin again and again buy none:
+time is given a few times, and once more in each `AGAIN_SECONDS`, and for a moment only after a session that has lasted.
 Neighbours: `sessions` keeps it, `rules.readiness` asks.
 """
 

@@ -130,7 +130,10 @@ def of(said: bytes) -> bytes:
 
 
 def accepted(core: Core, outstanding: Outstanding, meta: ObjectMeta) -> None:
-    """Take that the API server has accepted a write to a user's object, and what came of it."""
+    """Take that the API server has accepted a write that shows a report, and what came of it.
+
+    What says that nobody hears of the object's cluster is written for no Workload: it shows no report.
+    """
     attempt = core.attempts.get(outstanding.uid) if outstanding.purpose in _OF_REPORTS else None
     if attempt is not None:
         attempt.stored(meta.name, meta.resource_version)
@@ -180,7 +183,6 @@ def show_unreachable(case: Case, owner: Owner) -> None:
     if body is None:
         core.budget.leave(look)
     elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(look, now):
-        case.attempt.writes(obj.metadata.name, b"")  # what comes of it is no report's
         step = PatchStep(body=body, subresource="status")
         api_requests.patch(core, Decided(owner.ref, obj.metadata.resource_version), step, Purpose.MIRROR, informs=True)
 
