@@ -35,6 +35,10 @@ class Hearing:
     _times: float = TIMES_MAX - 1.0
     _times_at: float = 0.0
 
+    def broken(self, now: float) -> None:
+        """Take that this session is over."""
+        self.ended_at = now if self.ended_at is None else self.ended_at
+
     def opened(self, now: float) -> None:
         """Take that another session begins."""
         ended = self.ended_at if self.ended_at is not None else now

@@ -43,7 +43,7 @@ class Sessions:
     def broken(self, cluster: str, session: int, now: float) -> None:
         """Forget what was remembered of a session that is over."""
         if cluster in self._heard:
-            self._heard[cluster].ended_at = now
+            self._heard[cluster].broken(now)
         self._blobs.pop((cluster, session), None)
         self._strays.pop((cluster, session), None)
 

@@ -121,10 +121,10 @@ def unshown(owner: Owner, attempt: Attempt, status: bytes) -> bytes | None:
     body = owner.kind.mirror_patch(owner.object, owner.raw, status)
     if body is None or not attempt.asked(meta.name):
         return body
-    return None if attempt.rests_in(meta.name, of(status), meta.resource_version, of(body)) else body
+    return None if attempt.rests_in(meta.name, digest_of(status), meta.resource_version, digest_of(body)) else body
 
 
-def of(said: bytes) -> bytes:
+def digest_of(said: bytes) -> bytes:
     """Return what tells one report, or patch, from another: a digest of it."""
     return hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
 
@@ -162,7 +162,7 @@ def show(case: Case, owner: Owner) -> None:
         if now < due:
             core.agenda.wake(owner.look, due, late=True)
             return
-    said = of(report.status)
+    said = digest_of(report.status)
     rests = core.resting.until(owner.ref, Purpose.MIRROR, now, news=said != attempt.asked(meta.name))
     if rests:
         core.agenda.wake(owner.look, rests, late=word.again)

@@ -149,5 +149,5 @@ def _write(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, uid: str
         return
     meta, attempt = owner.object.metadata, core.attempts.get(uid)
     if attempt is not None and purpose is Purpose.MIRROR_END:
-        attempt.writes(meta.name, mirror.of(attempt.reports[meta.name].status))
+        attempt.writes(meta.name, mirror.digest_of(attempt.reports[meta.name].status))
     api_requests.patch(core, Decided(owner.ref, meta.resource_version, uid), step, purpose)
