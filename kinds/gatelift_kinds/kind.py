@@ -220,6 +220,10 @@ class Shown(Protocol[UserT_contra]):
         """
         return None
 
+    def says_ready(self, obj: UserT_contra, reported: bytes) -> bool:
+        """Return whether a reported status (JSON) says of it what `pods_ready` asks; nothing does that is none."""
+        return False
+
     def unreachable_patch(self, obj: UserT_contra, raw: bytes, message: str, wall: str) -> bytes | None:
         """Return the patch of the user's `/status` that says that nobody hears of its cluster; None: nothing to say.
 

@@ -73,7 +73,8 @@ def test_is_21_what_people_look_at_is_shown() -> None:
         "message": "line one\nline two\x1b[2J",
         "finishedAt": "2026-01-01T00:00:00Z",
     }
-    container = {"name": "c", "ready": False, "restartCount": 2, "image": "i", "state": {"terminated": ended}}
+    container = {"name": "c", "ready": False, "restartCount": 2, "image": "i", "imageID": "", "state": {}}
+    container["state"] = {"terminated": ended}
     shown = shown_status.of_pod(raw({"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]}))
     ended["message"] = "line one\nline two\ufffd[2J"
     assert shown == {"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]}
@@ -81,6 +82,8 @@ def test_is_21_what_people_look_at_is_shown() -> None:
 
 HUGE = "m" * 1_400_000
 CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+ALWAYS: Json = {"ready": False, "restartCount": 0, "image": "", "imageID": ""}
+"""What an API server stores of each container."""
 CONTAINER = {"name": "c", **dict.fromkeys(("image", "imageID", "containerID"), "i" * 1000)}
 
 
@@ -113,18 +116,18 @@ def test_is_21_texts_and_lists_are_bounded(status: Json) -> None:
         pytest.param({"phase": 7, "message": ["a"]}, {}, id="another type"),
         pytest.param(
             {"conditions": ["x", {"status": "True"}, {"type": "Ready"}]},
-            {"conditions": [{"type": "Ready"}]},
+            {"conditions": [{"type": "Ready", "status": ""}]},
             id="a part that is none",
         ),
         pytest.param({"conditions": "xyz"}, {}, id="no list"),
         pytest.param(
             {"containerStatuses": [{"name": "c", "restartCount": True, "ready": 1}, {"ready": True}]},
-            {"containerStatuses": [{"name": "c"}]},
+            {"containerStatuses": [{"name": "c", **ALWAYS}]},
             id="flags and counts, and who has no name",
         ),
         pytest.param(
             {"containerStatuses": [{"name": "c", "restartCount": 10**30}]},
-            {"containerStatuses": [{"name": "c"}]},
+            {"containerStatuses": [{"name": "c", **ALWAYS}]},
             id="a count beyond all",
         ),
     ],
@@ -168,7 +171,7 @@ def test_is_10_what_is_not_shown_is_not_read_and_keeps_nothing_from_being_shown(
 def test_is_10_a_condition_or_container_beyond_all_length_is_left_out() -> None:
     long = {"name": "c", "state": {"waiting": {"message": "m" * shown_status.ITEM_BYTES_MAX}}}
     shown = shown_status.of_pod(raw({"containerStatuses": [long, CONTAINER]}))
-    assert shown == {"containerStatuses": [CONTAINER]}
+    assert shown == {"containerStatuses": [{**ALWAYS, **CONTAINER}]}
 
 
 @pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "as it is"])

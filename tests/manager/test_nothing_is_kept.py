@@ -23,7 +23,7 @@ def kept(core: Core, cluster: str) -> list[str]:
     sessions = core.sessions
     places: dict[str, object] = {
         "placements": core.placements.clusters(),
-        "heard since": sessions._heard_since,
+        "heard since": sessions._heard,
         "resynced": sessions._resynced,
         "owed": sessions._owed,
         "of a session": {name for name, _ in (*sessions._blobs, *sessions._strays)},

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.rules.readiness import TOLD_SECONDS
+from gatelift.core.state.hearing import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import EngineSettings as AdmissionSettings
 from gatelift_kube.values import resources
@@ -18,6 +18,7 @@ from support.manager.builders import a_job, a_pod, a_setting, a_workload
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 SHORT = ReadinessSettings(timeout=60.0, recovery_timeout=20.0, backoff_base=10.0)
+NOT_READY: dict[str, Any] = {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]}
 ONE_BY_ONE = ReadinessSettings(timeout=60.0, block_admission=True)
 
 
@@ -109,20 +110,130 @@ def test_who_recovered_and_waits_in_line_to_be_shown_is_not_late() -> None:
     assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "Recovered"
 
 
-def test_a_line_that_stands_still_is_waited_for_a_minute() -> None:
+def flips(world: World, *statuses: dict[str, Any]) -> None:
+    """Let its cluster say so in turn, each for a tenth of a second."""
+    agent = world.agents["a"]
+    for status in statuses:
+        if agent.commits[0] in agent.placements:
+            agent.show(agent.commits[0], status)
+        world.advance(0.1)
+
+
+def behind_a_line_that_stands_still() -> World:
+    """Return a world whose pod is shown as not ready, and a line in which what its cluster says of it waits."""
     world = a_world(a_setting(), readiness=SHORT)
     world.api.apply(a_pod().document())
     world.settle()
-    agent = world.agents["a"]
-    others = {1_000_001: None, 1_000_002: ClusterWord("a", again=True)}
-    for number, word in others.items():
+    flips(world, RUNNING)
+    world.advance(2.0)
+    flips(world, NOT_READY)
+    world.advance(3.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "WaitForRecovery"
+    for number, word in {1_000_001: None, 1_000_002: ClusterWord("a", again=True)}.items():
         ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
         world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
-    agent.show(agent.commits[0], {"phase": "Pending", "reason": "Pulling"})
-    world.advance(SHORT.timeout + TOLD_SECONDS - 5.0)
-    assert world.condition(world.find("Workload"), "Evicted") == {}
-    world.advance(7.0)
-    assert world.condition(world.find("Workload"), "Evicted")["reason"] == "PodsReadyTimeout"
+    return world
+
+
+def is_evicted(world: World) -> bool:
+    return world.condition(world.find("Workload"), "Evicted").get("reason") == "PodsReadyTimeout"
+
+
+def test_a_line_that_stands_still_is_waited_for_a_minute() -> None:
+    world = behind_a_line_that_stands_still()
+    flips(world, RUNNING)
+    world.advance(SHORT.recovery_timeout + TOLD_SECONDS - 8.0)
+    assert not is_evicted(world)
+    world.advance(9.0)
+    assert is_evicted(world)
+
+
+def test_hd_463_a_line_is_not_waited_for_by_whom_nobody_calls_ready() -> None:
+    """Any new word kept quota for a minute more, whatever it said."""
+    world = behind_a_line_that_stands_still()
+    flips(world, {**NOT_READY, "reason": "Odd"})
+    world.advance(SHORT.recovery_timeout)
+    assert is_evicted(world)
+
+
+def test_hd_463_who_recovered_behind_a_line_and_is_not_ready_for_a_moment_has_the_time_of_a_recovery() -> None:
+    """Ready in time and for nearly all of it, it was evicted within the dip: only the last word was looked at."""
+    world = behind_a_line_that_stands_still()
+    flips(world, RUNNING)
+    world.advance(SHORT.recovery_timeout)
+    flips(world, NOT_READY)
+    world.advance(SHORT.recovery_timeout - 2.0)
+    assert not is_evicted(world)
+    assert world.condition(world.find("Pod"), "Ready")["status"] == "False", "the line stands still"
+    world.advance(3.0)
+    assert is_evicted(world)
+
+
+def test_hd_463_who_goes_back_and_forth_behind_a_line_is_waited_for_a_minute() -> None:
+    world = behind_a_line_that_stands_still()
+    for _ in range(round(SHORT.recovery_timeout + TOLD_SECONDS) - 8):
+        flips(world, *(RUNNING, NOT_READY) * 5)
+    assert not is_evicted(world)
+    for _ in range(9):
+        flips(world, *(RUNNING, NOT_READY) * 5)
+    assert is_evicted(world)
+
+
+def test_hd_463_a_readiness_that_was_shown_counts_once() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.settle()
+    flips(world, RUNNING)
+    world.advance(40.0)
+    flips(world, NOT_READY)
+    world.advance(SHORT.recovery_timeout + 1.5)
+    assert is_evicted(world)
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+@pytest.mark.parametrize(("lasts", "away"), [(20.0, 0.5), (55.0, 0.5), (20.0, 9.0), (20.0, 11.0), (2.0, 2.0)])
+def test_hd_464_sessions_that_begin_again_and_again_do_not_keep_a_time_out_from_coming(
+    lasts: float, away: float, *, resumed: bool
+) -> None:
+    """Each began the minute anew in which a cluster may tell: what never got ready held its quota for ever."""
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.settle()
+    began = world.now
+    while world.now < began + 900.0 and not is_evicted(world):
+        world.cut("a")
+        world.advance(away)
+        world.connect("a", resumed=resumed)
+        world.advance(lasts)
+    assert world.now - began < SHORT.timeout + 4 * (lasts + away) + TOLD_SECONDS
+
+
+def test_hd_464_who_was_cut_off_for_a_moment_may_say_what_happened_in_it() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.advance(SHORT.timeout - 4.0)
+    world.cut("a")
+    world.advance(5.0)
+    world.connect("a", resumed=True)
+    world.advance(1.0)
+    flips(world, RUNNING)
+    world.advance(30.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "Started"
+
+
+def test_hd_464_who_was_away_has_a_minute_each_time_that_it_was() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.advance(SHORT.timeout - 4.0)
+    for _ in range(2):
+        world.cut("a")
+        world.advance(40.0)
+        world.connect("a", resumed=True)
+        world.advance(TOLD_SECONDS - 5.0)
+        assert not is_evicted(world)
+    flips(world, RUNNING)
+    world.advance(30.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "Started"
 
 
 def test_nothing_is_said_or_evicted_where_nobody_waits_for_pods() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from gatelift_kinds.any_pod import charged as pod_charged
 from gatelift_kinds.any_pod import status as pod_status
 from gatelift_kinds.any_pod.hook import HOOK
@@ -24,6 +26,7 @@ from gatelift_kinds.shared.patches import (
     guards,
     merged_selector,
     merged_tolerations,
+    read_as,
     remove_from_list,
     status_of,
     status_patch,
@@ -46,7 +49,7 @@ from gatelift_kinds.shared.values import (
     Step,
 )
 from gatelift_kube.deciding.writes import PatchKind
-from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.core import Pod, PodStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.resources import JOB, POD, Resource
 from gatelift_wire.values.keys import FINALIZER_REPORT, PlacementKey
@@ -178,6 +181,11 @@ class AnyPodKind(Kind[Pod]):
         if "qosClass" in old:  # immutable; the same by the same spec, but for what a worker's LimitRange adds
             new["qosClass"] = old["qosClass"]
         return status_patch(obj.metadata, old, new)
+
+    def says_ready(self, obj: Pod, reported: bytes) -> bool:
+        """Return whether it would be Ready, or have succeeded, with this status."""
+        status = read_as(PodStatus, reported)
+        return status is not None and self.pods_ready(msgspec.structs.replace(obj, status=status))
 
     def unreachable_patch(self, obj: Pod, raw: bytes, message: str, wall: str) -> bytes | None:
         """Return the patch by which what was Ready is so no more, as a node's controller says it of a lost node."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from gatelift_kinds.job import charged as job_charged
 from gatelift_kinds.job import partial as job_partial
 from gatelift_kinds.job import pods as job_pods
@@ -25,7 +27,7 @@ from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.generated_labels import own_labels
 from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.names import workload_name
-from gatelift_kinds.shared.patches import Json, decode, encode, guards, stop_marked
+from gatelift_kinds.shared.patches import Json, decode, encode, guards, read_as, stop_marked
 from gatelift_kinds.shared.pods import count_pods, holds_resources, leaves
 from gatelift_kinds.shared.review import Correction, HeldChange, Verdict, WebhookFacts
 from gatelift_kinds.shared.values import (
@@ -46,7 +48,7 @@ from gatelift_kinds.shared.values import (
 )
 from gatelift_kinds.shared.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.deciding.writes import PatchKind
-from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.batch import Job, JobStatus
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.objects.meta import ObjectMeta
@@ -220,6 +222,11 @@ class JobKind(Kind[Job]):
     def mirror_patch(self, obj: Job, raw: bytes, reported: bytes) -> bytes | None:
         """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
+
+    def says_ready(self, obj: Job, reported: bytes) -> bool:
+        """Return whether as many pods would be ready, or have succeeded, with this status."""
+        status = read_as(JobStatus, reported)
+        return status is not None and self.pods_ready(msgspec.structs.replace(obj, status=status))
 
     def end_patch(self, obj: Job, raw: bytes, outcome: ObjectEnd, wall: str) -> bytes | None:
         """Return the conditions that end a Job; None while the user's Job is still suspended, or is over."""

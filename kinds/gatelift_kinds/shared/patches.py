@@ -7,17 +7,19 @@ them; merge patches name UID and resourceVersion under `metadata`, which the API
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from gatelift_kinds.shared.values import MergeConflictError
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.values.unreadable import UNREADABLE
 from gatelift_wire.values.keys import LABEL_STOPPING, PlacementKey
 
 Operation = dict[str, Any]
 Json = dict[str, Any]
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 encode = msgspec.json.encode
 
@@ -25,6 +27,14 @@ encode = msgspec.json.encode
 def decode(raw: bytes) -> Json:
     """Return a JSON object as a dict. KeyError never; msgspec.DecodeError if it is none (the API server sent it)."""
     return msgspec.json.decode(raw, type=dict[str, Any])
+
+
+def read_as(of: type[StructT], reported: bytes) -> StructT | None:
+    """Return what a worker reported as a struct, None where it is none."""
+    try:
+        return msgspec.json.decode(reported, type=of)
+    except UNREADABLE:
+        return None
 
 
 class _Statuses(msgspec.Struct):

@@ -3,19 +3,23 @@
 All else is left out, above all addresses: Services of this cluster would send traffic to what a worker names there. It
 is not even decoded: each part is JSON until it is known to be shown, so that a status costs no more than to skip its
 bytes a few times, whatever a worker fills it with. Neighbours: `any_pod.kind`, `job.status` make the patch.
+
+It is shown in the form in which an API server stores it (times of whole seconds in UTC, what is empty left out, what
+each container has there): else what it shows would never be what was reported, and be written for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from gatelift_kinds.shared.patches import Json, decode, encode
 from gatelift_kube.values.plain_text import plain
-from gatelift_kube.values.timestamps import is_time
+from gatelift_kube.values.timestamps import stored_time
 from gatelift_kube.values.unreadable import UNREADABLE
 
 CHARS_MAX = 64 * 1024
@@ -85,7 +89,7 @@ _read_list = _reader(list[msgspec.Raw] | None)
 def _text(value: msgspec.Raw, room: _Room) -> str | None:
     longest = min(TEXT_CHARS_MAX, room.left)
     found = _read_text(_beginning(value, ESCAPED_CHARS * (longest + 1))) if room.left else None
-    if found is None:
+    if not found:
         return None
     shown = plain(found, longest, lines=True)
     room.left -= len(shown)
@@ -125,25 +129,30 @@ def _word(value: msgspec.Raw, room: _Room) -> str | None:
 
 def _word_of(value: msgspec.Raw | bytes) -> str | None:
     found: str | None = _read_text(value)
-    if found is None or len(found) > WORD_CHARS_MAX or not (found.isprintable() or plain(found) == found):
+    if not found or len(found) > WORD_CHARS_MAX or not (found.isprintable() or plain(found) == found):
         return None
     return found
 
 
 _known_word = lru_cache(maxsize=KNOWN)(_word_of)
-_is_known_time = lru_cache(maxsize=KNOWN)(is_time)
+_known_time = lru_cache(maxsize=KNOWN)(stored_time)
 
 
 def _time(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a time that is one: for another the API server would refuse the whole object, in its own words."""
     found = _word(value, room)
-    return found if found is not None and _is_known_time(found) else None
+    return _known_time(found) or None if found is not None else None
 
 
 def _indexes(value: msgspec.Raw, room: _Room) -> str | None:
     """Return a list of indexes whole, where it is one and no longer than there can be indexes."""
     found = _read_text(value) if len(value) <= room.index_chars + len('""') else None
     return None if found is None or found.strip("0123456789,-") else found
+
+
+def _indexes_of_some(value: msgspec.Raw, room: _Room) -> str | None:
+    """Return a list of indexes that is not stored where it is empty."""
+    return _indexes(value, room) or None
 
 
 def _flag(value: msgspec.Raw, _room: _Room) -> bool | None:
@@ -156,7 +165,13 @@ def _count(value: msgspec.Raw, _room: _Room) -> int | None:
     return found if found is not None and -COUNT_MAX - 1 <= found <= COUNT_MAX else None
 
 
-def _object(fields: Mapping[str, _Part], needed: str = "") -> _Part:
+def _count_of_some(value: msgspec.Raw, room: _Room) -> int | None:
+    """Return a count that is not stored where it is 0."""
+    return _count(value, room) or None
+
+
+def _object(fields: Mapping[str, _Part], needed: str = "", always: Mapping[str, Any] = MappingProxyType({})) -> _Part:
+    """Read some fields; `always`: what is stored of each, also where it was not said."""
     read = _reader(msgspec.defstruct("_Fields", [(name, msgspec.Raw, _ABSENT) for name in fields]) | None)
     parts, said_of = tuple(fields.items()), msgspec.structs.astuple
 
@@ -164,7 +179,7 @@ def _object(fields: Mapping[str, _Part], needed: str = "") -> _Part:
         found = read(value)
         if found is None:
             return None
-        shown = {}
+        shown = {**always}
         for (name, of_field), said in zip(parts, said_of(found), strict=True):
             one = of_field(said, room) if said else None
             if one is not None:
@@ -180,7 +195,7 @@ def _list(item: _Part) -> _Part:
         if found is None:
             return None
         of_each = [item(one, room) for one in found[:ITEMS_MAX] if len(one) <= ITEM_BYTES_MAX]
-        return [one for one in of_each if one is not None]
+        return [one for one in of_each if one is not None] or None
 
     return part
 
@@ -207,6 +222,7 @@ _CONDITIONS = _last_of_each_type(
                 "message": _text,
             },
             needed="type",
+            always={"status": ""},
         )
     )
 )
@@ -217,13 +233,14 @@ _STATE = _object(
         "terminated": _object(
             {
                 "exitCode": _count,
-                "signal": _count,
+                "signal": _count_of_some,
                 "reason": _word,
                 "startedAt": _time,
                 "finishedAt": _time,
                 "containerID": _word,
                 "message": _text,
-            }
+            },
+            always={"exitCode": 0},
         ),
     }
 )
@@ -241,6 +258,7 @@ _CONTAINERS = _list(
             "lastState": _STATE,
         },
         needed="name",
+        always={"ready": False, "restartCount": 0, "image": "", "imageID": ""},
     )
 )
 _POD = _object(
@@ -255,14 +273,15 @@ _POD = _object(
         "ephemeralContainerStatuses": _CONTAINERS,
     }
 )
-_COUNTS = ("active", "ready", "terminating", "succeeded", "failed")
+_COUNTS_OF_SOME, _COUNTS = ("active", "succeeded", "failed"), ("ready", "terminating")
 _JOB = _object(
     {
+        **dict.fromkeys(_COUNTS_OF_SOME, _count_of_some),
         **dict.fromkeys(_COUNTS, _count),
         "startTime": _time,
         "completionTime": _time,
         "conditions": _CONDITIONS,
-        "completedIndexes": _indexes,
+        "completedIndexes": _indexes_of_some,
         "failedIndexes": _indexes,
     }
 )

@@ -41,12 +41,15 @@ _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\
 """What an API server reads; Python reads more."""
 
 
-def is_time(text: str) -> bool:
-    """Say whether an API server reads a text as a time."""
+def stored_time(text: str) -> str:
+    """Return a text that an API server reads as a time, as it stores it; "" for one that it refuses, or stores as none.
+
+    To the second and in UTC; the first moment of year 1 is none, and after 9999 there is no text that is read again.
+    """
     if _RFC_3339.fullmatch(text) is None:
-        return False
+        return ""
     try:
-        datetime.fromisoformat(text)
-    except ValueError:  # a month of 13, a day of 31 in June
-        return False
-    return True
+        moment = datetime.fromisoformat(text).astimezone(UTC).replace(microsecond=0, tzinfo=None)
+    except (ValueError, OverflowError):  # a month of 13, a day of 31 in June; beyond the years 1 and 9999 in UTC
+        return ""
+    return f"{moment.isoformat()}Z" if moment != datetime.min else ""  # noqa: DTZ901 (without a zone by now)

@@ -50,6 +50,8 @@ class Api:
     uids: int = 0
     changes: deque[tuple[str, ObjectRef, Doc]] = field(default_factory=deque)
     writes: list[tuple[str, ObjectRef, Doc | list[Doc]]] = field(default_factory=list)
+    stores: Callable[[ObjectRef, Doc], None] | None = None
+    """Changes what is stored, as the API server may."""
 
     def apply(self, document: Doc) -> Doc:
         """Create an object as a user would."""
@@ -65,6 +67,8 @@ class Api:
         return self._store(ref, document)
 
     def _store(self, ref: ObjectRef, document: Doc) -> Doc:
+        if self.stores is not None:
+            self.stores(ref, document)
         self.version += 1
         document["metadata"]["resourceVersion"] = str(self.version)
         if document["metadata"].get("deletionTimestamp") and not document["metadata"].get("finalizers"):

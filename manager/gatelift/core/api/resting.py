@@ -14,11 +14,15 @@ from gatelift.core.api.inflight import pause
 from gatelift.core.api.purposes import Purpose
 from gatelift_kube.values.resources import ObjectRef
 
+NEWS_SECONDS = 4.0
+"""What says something else than what was refused waits no longer than this."""
+
 
 @dataclass(slots=True)
 class _Pause:
     until: float
     failures: int
+    since: float
 
 
 @dataclass(slots=True)
@@ -37,13 +41,16 @@ class Resting:
         before = of_object.get(purpose)
         failures = before.failures + 1 if before is not None else 1
         until = now if doubt and failures == 1 else now + pause(failures - doubt)
-        of_object[purpose] = _Pause(until, failures)
+        of_object[purpose] = _Pause(until, failures, now)
         return until
 
-    def until(self, ref: ObjectRef, purpose: Purpose, now: float) -> float:
-        """Return until when a purpose rests, 0 when it does not."""
+    def until(self, ref: ObjectRef, purpose: Purpose, now: float, *, news: bool = False) -> float:
+        """Return until when a purpose rests, 0 when it does not; `news`: for what was not refused yet."""
         resting = self.pauses.get(ref, {}).get(purpose)
-        return resting.until if resting is not None and resting.until > now else 0.0
+        if resting is None:
+            return 0.0
+        until = min(resting.until, resting.since + NEWS_SECONDS) if news else resting.until
+        return until if until > now else 0.0
 
     def rests(self, ref: ObjectRef, purpose: Purpose, agenda: Agenda, key: Key, now: float) -> bool:
         """Say whether a purpose rests after a failure; sees to it that `key` is looked at after that."""

@@ -82,14 +82,19 @@ def _of_members(
 
 def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
     """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
-    if len(report.status) > WHOLE_BYTES_MAX:
+    is_long = len(report.status) > WHOLE_BYTES_MAX
+    owner = None
+    if is_long or core.settings.readiness is not None:
         work = core.knowledge.work_of(known) if known is not None else NOBODYS
         owner = _named(core, work, report.name) if work.gathered is not None else work.only_object
+    if is_long:
         if owner is None:
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
-    pod_troubles.reported(core, attempt, report)
+    if owner is not None and core.settings.readiness is not None:
+        ready = owner.kind.says_ready(owner.object, report.status)
+        attempt.says_ready(report.name, core.now, ready=ready)
 
 
 def _named(core: Core, work: Work, name: str) -> Owner | None:

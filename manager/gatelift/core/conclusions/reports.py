@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, epoch_texts, kept_reports, made_there, recovery_lists
+from gatelift.core.conclusions import belief, claims, epoch_texts, kept_reports, made_there, news, recovery_lists
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
@@ -60,7 +60,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
             return  # who serves the cluster now does not know of it, so it cannot tell of it
         if isinstance(message, ObjectReport):
             kept_reports.take(core, attempt, message)
-        else:
+        elif not news.is_none(attempt, message):
             _live(core, attempt, message, now)
         return
     if belief.ignores(core, upcall.cluster, message.key):

@@ -38,7 +38,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case CounterProved():
             recovery.shown(core, upcall)
         case LinkBroken():
-            core.sessions.broken(upcall.cluster, upcall.session)
+            core.sessions.broken(upcall.cluster, upcall.session, now)
             recovery_lists.over(core, upcall.cluster)
             core.cluster_changes.heard(upcall.cluster, core.open_offers.answered_at(upcall.cluster))
             core.open_offers.session_ended(upcall.cluster)

@@ -17,13 +17,21 @@ once, as ever."""
 class _Shown:
     """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed.
 
-    `pause`: seconds from that write to the next one that says nothing for the first time.
+    `pause`: seconds from that write to the next one that says nothing for the first time. `asked`: the report (a
+    digest) that this write is to show; `stored_on`: the version that came of it, "" until it is accepted; `left`: the
+    patch (a digest) that would still be written after that, which the API server stores as it is already.
+    `says_ready`, `ready_until`: what its cluster says, and until when it said so.
     """
 
     unshown_since: float | None = None
     mirrored_at: float | None = None
     pause: float = MERGE_SECONDS
     stages: frozenset[str] = _NOTHING  # that it ran, that it was over
+    asked: bytes = b""
+    stored_on: str = ""
+    left: bytes = b""
+    says_ready: bool = False
+    ready_until: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,13 +46,59 @@ class ShownObjects:
         if one is not None:
             one.unshown_since = None
 
-    def mirrors(self, name: str, now: float) -> None:
-        """Take that a user's object is being written so."""
+    def mirrors(self, name: str, now: float, report: bytes = b"") -> None:
+        """Take that a user's object is being written so, to show a report of this digest."""
+        self.writes(name, report)
         self.shown(name)
         one = self._of(name)
         follows = one.mirrored_at is not None and now - one.mirrored_at < CALM_SECONDS
         one.pause = min(2 * one.pause, PAUSE_MAX_SECONDS) if follows else MERGE_SECONDS
         one.mirrored_at = now
+
+    def writes(self, name: str, report: bytes) -> None:
+        """Take that a user's object is being written to show a report of this digest."""
+        one = self._of(name)
+        one.asked, one.stored_on = report, ""
+
+    def asked(self, name: str) -> bytes:
+        """Return the digest of the report that a user's object was last asked to show, b"" for none."""
+        one = self._known(name)
+        return b"" if one is None else one.asked
+
+    def stored(self, name: str, version: str) -> None:
+        """Take that this was accepted, and which version of the object came of it."""
+        one = self._known(name)
+        if one is not None and one.asked:
+            one.stored_on = version
+
+    def rests_in(self, name: str, report: bytes, version: str, left: bytes) -> bool:
+        """Say whether the API server has accepted all that a patch (its digest) would write, and stores it otherwise.
+
+        That is so of what is left to be written of the version that came of the write of this very report.
+        """
+        one = self._known(name)
+        if one is None:
+            return False
+        if one.stored_on and (one.asked, one.stored_on) == (report, version):
+            one.left, one.stored_on = left, ""
+        return one.left == left
+
+    def says_ready(self, name: str, now: float, *, ready: bool) -> None:
+        """Take whether its cluster says that a user's object is ready."""
+        one = self._of(name) if ready else self._known(name)
+        if one is not None:
+            one.ready_until = now if ready or one.says_ready else one.ready_until
+            one.says_ready = ready
+
+    def was_ready_until(self, name: str, now: float) -> float | None:
+        """Return until when its cluster has said so since it was last not ready; None where it has not."""
+        one = self._known(name)
+        return None if one is None else now if one.says_ready else one.ready_until
+
+    def is_ready_no_more(self) -> None:
+        """Take that it is known not to be ready: what was said of that before is over."""
+        for one in (self._shown or {}).values():
+            one.ready_until = None
 
     def rests_until(self, name: str) -> float:
         """Return until when a user's object is not written again where others write as well."""

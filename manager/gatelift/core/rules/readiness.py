@@ -20,18 +20,14 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
+from gatelift.core.state.hearing import TOLD_SECONDS
 from gatelift.core.told import mirror
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
-TOLD_SECONDS = 60.0
-"""After a cluster is heard: within this it has told how all its pods are, and what it told is shown at home."""
-
-SHOWN_SECONDS = 1.0
-"""Between two looks whether it is shown."""
-
+NEVER = float("-inf")
 _NOT_AWAITED = frozenset({AttemptState.ENDING, AttemptState.ENDED, AttemptState.LOST})
 """States in which nobody waits for pods to get ready."""
 
@@ -83,27 +79,32 @@ def _is_silent(case: Case) -> bool:
     core, attempt, owner = case.core, case.attempt, case.work.stands_for_all
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
-    view, since = core.view(attempt.cluster), core.sessions.heard_since(attempt.cluster)
-    if since is None:
+    view, hearing = core.view(attempt.cluster), core.sessions.heard(attempt.cluster)
+    if hearing is None:
         return True
-    told = owner is not None and attempt.reported_at >= since and mirror.is_shown(owner, attempt)
-    told = told or (attempt.admitted_at is not None and attempt.admitted_at >= since)  # heard of from the beginning
-    if not told and case.now < since + TOLD_SECONDS:
-        core.agenda.wake(attempt.look, since + TOLD_SECONDS)
+    told_at = attempt.admitted_at if attempt.admitted_at is not None else NEVER  # heard of from the beginning
+    if owner is not None and attempt.reported_at > told_at and mirror.is_shown(owner, attempt):
+        told_at = attempt.reported_at
+    from_then = hearing.concluded_from(told_at)
+    if case.now < from_then:
+        core.agenda.wake(attempt.look, from_then)
         return True
     return view is None or not view.open
 
 
 def _until_shown(case: Case, due: float) -> float:
-    """Return when to look again since what the cluster said last stands in a line to be shown, at most `TOLD_SECONDS`.
+    """Return until when what its cluster said is waited for, at most `TOLD_SECONDS`: it may stand in a line.
 
-    It may say that the pods are ready: who has to wait for his turn is not late.
+    Who is said to be ready is not late. Nor is who was said to be so between, though his word was not shown before he
+    was not any more: he has the time of a recovery from then, as if it had been.
     """
-    attempt = case.attempt
-    said = (owner for owner in case.work.objects if owner.object.metadata.name in attempt.reports)
-    if attempt.cluster == LOCAL_CLUSTER or all(mirror.is_shown(owner, attempt) for owner in said):
+    attempt, settings = case.attempt, case.core.settings.readiness
+    unready = (owner for owner in case.work.objects if not owner.kind.pods_ready(owner.object))
+    moments = [attempt.was_ready_until(owner.object.metadata.name, case.now) for owner in unready]
+    said = [moment for moment in moments if moment is not None]
+    if settings is None or attempt.cluster == LOCAL_CLUSTER or not said or len(said) < len(moments):
         return due
-    return min(due + TOLD_SECONDS, case.now + SHOWN_SECONDS)
+    return min(due + TOLD_SECONDS, min(said) + (settings.recovery_timeout or TOLD_SECONDS))
 
 
 def _show(case: Case, *, ready: bool) -> bool:
@@ -118,6 +119,7 @@ def _show(case: Case, *, ready: bool) -> bool:
         reason = texts.RECOVERED if recovering else texts.STARTED
         new = status_writes.condition(known, texts.PODS_READY, TRUE, reason, texts.PODS_ARE_READY)
     else:
+        case.attempt.is_ready_no_more()
         new = status_writes.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
     api_requests.patch_workload(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift.core.state import blobs
+from gatelift.core.state import blobs, hearing
+from gatelift.core.state.hearing import Hearing
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Message, TemplateBlob
 
@@ -22,7 +23,7 @@ STRAYS_MAX = 10_000
 class Sessions:
     """By cluster, and where a session is named by that as well."""
 
-    _heard_since: dict[str, float] = field(default_factory=dict)
+    _heard: dict[str, Hearing] = field(default_factory=dict)
     _resynced: dict[str, int] = field(default_factory=dict)
     _blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)
     _strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
@@ -34,17 +35,22 @@ class Sessions:
 
     def opened(self, cluster: str, now: float) -> None:
         """Take that a cluster's stream is open."""
-        self._heard_since[cluster] = now
+        if cluster in self._heard:
+            self._heard[cluster].opened(now)
+        else:
+            self._heard[cluster] = hearing.begins(now)
 
-    def broken(self, cluster: str, session: int) -> None:
+    def broken(self, cluster: str, session: int, now: float) -> None:
         """Forget what was remembered of a session that is over."""
-        self._heard_since.pop(cluster, None)
+        if cluster in self._heard:
+            self._heard[cluster].broken(now)
         self._blobs.pop((cluster, session), None)
         self._strays.pop((cluster, session), None)
 
-    def heard_since(self, cluster: str) -> float | None:
-        """Return since when a cluster's stream is open, None where it is not."""
-        return self._heard_since.get(cluster)
+    def heard(self, cluster: str) -> Hearing | None:
+        """Return what is known of a cluster's stream that is open, None where it is not."""
+        found = self._heard.get(cluster)
+        return found if found is not None and found.ended_at is None else None
 
     def resync(self, cluster: str, session: int) -> None:
         """Take that a cluster has listed in this session all that it has."""
@@ -70,7 +76,7 @@ class Sessions:
     def forget(self, cluster: str) -> None:
         """Keep nothing of a cluster."""
         self._resynced.pop(cluster, None)
-        self._heard_since.pop(cluster, None)
+        self._heard.pop(cluster, None)
         self._owed.pop(cluster, None)
         self.forget_blobs(cluster)
 

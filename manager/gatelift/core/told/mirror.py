@@ -8,10 +8,12 @@ write; all that it says has its share (`word_writes`). Neighbours: `owners` call
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.inflight import ClusterWord
+from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.shown_objects import MERGE_SECONDS
@@ -19,8 +21,10 @@ from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.values import PatchStep
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.unreadable import UNREADABLE
 from gatelift_wire.values.messages import ObjectReport
 
@@ -32,6 +36,8 @@ PHASES = frozenset({"", "Pending", "Running", "Succeeded", "Failed", "Unknown"})
 STATES = frozenset({"", "True", "False", "Unknown"})
 NAME_CHARS_MAX = 40
 """Of what stands in their place, in a note."""
+DIGEST_BYTES = 16
+_OF_REPORTS = frozenset({Purpose.MIRROR, Purpose.MIRROR_END})
 
 
 class _Condition(msgspec.Struct, frozen=True, gc=False):
@@ -99,11 +105,39 @@ def unreadable(status: bytes) -> str:
 
 
 def is_shown(owner: Owner, attempt: Attempt) -> bool:
-    """Say whether the user's object shows what its cluster reported last."""
+    """Say whether the user's object shows what its cluster reported last, as far as its API server stores it."""
     report = attempt.reports.get(owner.object.metadata.name)
     if report is None or not report.status:
         return report is not None  # there is nothing to show
-    return owner.kind.mirror_patch(owner.object, owner.raw, report.status) is None
+    return unshown(owner, attempt, report.status) is None
+
+
+def unshown(owner: Owner, attempt: Attempt, status: bytes) -> bytes | None:
+    """Return the patch that shows a status; None where nothing is to be written.
+
+    What was accepted and reads differently (a time to the second, a field of a version to come) is not written again:
+    it would be for ever. Somebody else's change of the object is, since another patch is left then.
+    """
+    meta = owner.object.metadata
+    body = owner.kind.mirror_patch(owner.object, owner.raw, status)
+    if body is None or not attempt.asked(meta.name):
+        return body
+    return None if attempt.rests_in(meta.name, digest_of(status), meta.resource_version, digest_of(body)) else body
+
+
+def digest_of(said: bytes) -> bytes:
+    """Return what tells one report, or patch, from another: a digest of it."""
+    return hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
+
+
+def accepted(core: Core, outstanding: Outstanding, meta: ObjectMeta) -> None:
+    """Take that the API server has accepted a write that shows a report, and what came of it.
+
+    What says that nobody hears of the object's cluster is written for no Workload: it shows no report.
+    """
+    attempt = core.attempts.get(outstanding.uid) if outstanding.purpose in _OF_REPORTS else None
+    if attempt is not None:
+        attempt.stored(meta.name, meta.resource_version)
 
 
 def show(case: Case, owner: Owner) -> None:
@@ -113,7 +147,7 @@ def show(case: Case, owner: Owner) -> None:
     if report is None or not report.status:
         return
     meta = owner.object.metadata
-    body = owner.kind.mirror_patch(owner.object, owner.raw, report.status)
+    body = unshown(owner, attempt, report.status)
     if body is None:
         attempt.shown(meta.name)
         core.words.leave(attempt.cluster, owner.look)
@@ -129,13 +163,16 @@ def show(case: Case, owner: Owner) -> None:
         if now < due:
             core.agenda.wake(owner.look, due, late=True)
             return
-    if core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, owner.look, now):
+    said = digest_of(report.status)
+    rests = core.resting.until(owner.ref, Purpose.MIRROR, now, news=said != attempt.asked(meta.name))
+    if rests:
+        core.agenda.wake(owner.look, rests, late=word.again)
         return
     if not word_writes.may_write(core, word, owner.look, now):
         return
-    attempt.mirrors(meta.name, now)
+    attempt.mirrors(meta.name, now, said)
     step = PatchStep(body=placed_on.noted(body, meta, attempt.cluster), subresource="status")
-    decided = Decided(owner.ref, meta.resource_version, word_of=word)
+    decided = Decided(owner.ref, meta.resource_version, attempt.uid, word_of=word)
     api_requests.patch(core, decided, step, Purpose.MIRROR)
 
 

@@ -73,7 +73,7 @@ def show(case: Case, owner: Owner) -> None:
         return
     report = attempt.reports.get(owner.object.metadata.name)
     if report is not None and not attempt.end_refused and mirror.over(report.status):
-        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), Purpose.MIRROR_END
+        body, purpose = mirror.unshown(owner, attempt, report.status), Purpose.MIRROR_END
     else:
         end = ObjectEnd(succeeded=outcome.succeeded, message=outcome.message)
         body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(case.now)), Purpose.SHOW_END
@@ -94,7 +94,7 @@ def show_of_several(case: Case, owner: Owner) -> None:
         end = ObjectEnd(succeeded=mirror.succeeded(report.status), message="")
         body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(case.now)), Purpose.SHOW_END
     else:
-        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), Purpose.MIRROR_END
+        body, purpose = mirror.unshown(owner, attempt, report.status), Purpose.MIRROR_END
     if body is not None:
         _write(core, owner, PatchStep(body=body, subresource="status"), purpose, attempt.uid)
 
@@ -149,4 +149,7 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
 def _write(core: Core, owner: Owner, step: PatchStep, purpose: Purpose, uid: str) -> None:
     if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, core.now):
         return
-    api_requests.patch(core, Decided(owner.ref, owner.object.metadata.resource_version, uid), step, purpose)
+    meta, attempt = owner.object.metadata, core.attempts.get(uid)
+    if attempt is not None and purpose is Purpose.MIRROR_END:
+        attempt.writes(meta.name, mirror.digest_of(attempt.reports[meta.name].status))
+    api_requests.patch(core, Decided(owner.ref, meta.resource_version, uid), step, purpose)

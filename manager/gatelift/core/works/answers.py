@@ -14,7 +14,7 @@ from gatelift.core.rules import containment, seeking
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state import api_requests, out_of_sight
 from gatelift.core.state.core import DOUBTS, Core
-from gatelift.core.told import telling
+from gatelift.core.told import mirror, telling
 from gatelift.core.works import intake, taking, write_failures
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, WriteDone, WriteError, WriteFailed
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -48,6 +48,7 @@ def _done(core: Core, outstanding: Outstanding, event: WriteDone, now: float) ->
     core.budget.earn()
     if found is None:
         return
+    mirror.accepted(core, outstanding, found.metadata)
     if found.metadata.uid != outstanding.gone:
         taken = taking.answered(core, ObjectSeen(ref.resource, found, event.raw), now)
         if taken and is_last(found.metadata):
