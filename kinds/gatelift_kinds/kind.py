@@ -92,8 +92,7 @@ class Asks(Protocol[UserT_contra]):
         """Return what is to be kept of all objects of its work, as of none yet; None where a work has one object.
 
         `copied`: keys of labels that go on to its Workload; `name`: of that, where the object does not say any more
-        whose it is. Of a kind that gathers, nobody takes one object for all,
-        however many there are.
+        whose it is. Of a kind that gathers, nobody takes one object for all, however many there are.
         """
         return None
 
