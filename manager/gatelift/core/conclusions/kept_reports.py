@@ -92,6 +92,7 @@ def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: Obje
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.report(report, core.now)
+    pod_troubles.reported(core, attempt, report)
     if owner is not None and core.settings.readiness is not None:
         ready = owner.kind.says_ready(owner.object, report.status)
         attempt.says_ready(report.name, core.now, ready=ready)
