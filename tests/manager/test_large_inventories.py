@@ -58,7 +58,7 @@ def test_is_10_what_another_cluster_says_is_taken_while_an_inventory_is_compared
     )
     world.give(Ticked())
     assert world.machine.core.sessions.compares("b"), "it is far from done"
-    assert "Succeeded" in "".join(str(getattr(each, "body", "")) for each in world.history)
+    assert _said_over(world)
 
 
 def test_is_10_what_a_cluster_says_behind_its_inventory_waits_for_that(world: World) -> None:
@@ -78,6 +78,25 @@ def test_is_10_what_a_cluster_says_behind_its_inventory_waits_for_that(world: Wo
     told = {message.key.uid for _, message in world.messages(Stop)}
     assert told == {f"ghost-{number}" for number in range(3 * BEHIND_PER_CALL)}, "those alone that wait for a word"
     assert world.machine.core.sessions.resynced("b") == session
+
+
+def test_is_10_the_end_of_what_a_cluster_lists_is_taken_behind_its_inventory_and_not_before(world: World) -> None:
+    agent = world.agents["a"]
+    session = lists(world, "a", (*agent.inventory(), *ghosts()))
+    over = Finished(key=agent.commits[0], succeeded=True)
+    world.upcall(Reported(cluster="a", session=session, sequence=1, message=over))
+    calls = 0
+    while world.machine.core.sessions.compares("a"):
+        assert not _said_over(world), "an inventory of before would contradict it"
+        world.give(Ticked())
+        calls += 1
+    assert calls > 10, "it took its time"
+    world.settle()
+    assert _said_over(world)
+
+
+def _said_over(world: World) -> bool:
+    return "Succeeded" in "".join(str(getattr(each, "body", "")) for each in world.history)
 
 
 def test_is_10_a_session_that_ends_takes_the_rest_of_its_inventory_with_it(world: World) -> None:
