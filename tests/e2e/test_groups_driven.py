@@ -10,25 +10,13 @@ import pytest_asyncio
 
 from gatelift_kube.values.resources import POD
 from gatelift_sandbox.behaviour import Behaviour
+from support.e2e.group_story import declared
 from support.e2e.groups import AT_HOME, FOR_EVER, RETRIABLE, Group, K
 from support.e2e.world import MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
 ROLE = f"{K}pod-group-role"
-SETS = """
-- name: driver
-  count: 1
-- name: workers
-  count: {count}
-  template:
-    spec:
-      containers:
-        - name: worker
-          resources:
-            requests:
-              cpu: {cpu}
-"""
 SOON = Behaviour(run_seconds=0.5)
 
 
@@ -43,7 +31,7 @@ async def driven(
 ) -> Group:
     """Make a driver `a` that declares so many workers."""
     group = Group(world, base, AT_HOME, total=None)
-    said = {f"{K}pod-group-sets": SETS.format(count=count, cpu=cpu), **notes}
+    said = {f"{K}pod-group-sets": declared(count, cpu), **notes}
     await group.make("a", does, notes=said)
     return group
 
@@ -120,7 +108,7 @@ async def test_dw_7_a_driver_that_dies_while_its_workers_run_is_replaced_by_anot
     await group.are_shown("a", "Failed")
     await group.says("WaitingForReplacementPods", "True", "PodsFailed")
     assert group.running() == "bc"
-    said = {f"{K}pod-group-sets": SETS.format(count=2, cpu="100m")}
+    said = {f"{K}pod-group-sets": declared(2, "100m")}
     await group.make("d", notes=said)
     await group.run("bcd")
     await group.are_held("bcd")

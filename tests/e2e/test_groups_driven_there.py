@@ -4,96 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
-from gatelift_agent.adapters.members_gate import CONFIGURATION, NAME
 from gatelift_kube.deciding.errors import ApiError
 from gatelift_kube.values.resources import POD
-from gatelift_sandbox import applying, ports
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e.groups import AWAY, RETRIABLE, Group, K, placed_at
-from support.e2e.world import MODULE_SECONDS, WORKERS, Json, World
+from support.e2e.driven import Driven, adopting, asks
+from support.e2e.groups import K
+from support.e2e.world import MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
-COMPONENT = Path(__file__).parents[2] / "deploy" / "components" / "group-members" / "worker"
-FOR_EVER = Behaviour()
 HEARD_SECONDS = 420.0
 """Longer than from one word of a kubelet about its node to the next: before that what vanished may have a slot."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
 async def _adopting(world: World) -> AsyncIterator[None]:
-    """Have the agents of both workers take in what drivers make there."""
-    installation = world.installation
-    before = installation.agent_settings
-    installation.agent_settings = {name: {**before.get(name, {}), **_settings(world, name)} for name in WORKERS}
-    for name in WORKERS:
-        documents = [*_documents("access.yaml"), *[one for one in _documents("gate.yaml") if one["kind"] != "Service"]]
-        await applying.apply(world.clients[name], documents)
-        await _restart(world, name)
-        await world.until(partial(_asks, world, name), f"the API server of {name} asks the agent")
-    yield
-    installation.agent_settings = before
-    for name in WORKERS:
-        await world.delete(CONFIGURATION, NAME, cluster=name)
-        await _restart(world, name)
-    await installation.wait_connected(*WORKERS)
-
-
-def _settings(world: World, name: str) -> Json:
-    host, port = world.clusters[name].host_address, ports.free()
-    url = f"https://{host}:{port}"
-    return {"groupMembers": "adopt", "groupMembersAddress": f"{host}:{port}", "groupMembersUrl": url}
-
-
-def _documents(file: str) -> list[Json]:
-    return list(yaml.safe_load_all((COMPONENT / file).read_text()))
-
-
-async def _restart(world: World, name: str) -> None:
-    await world.installation.end(f"agent-{name}")
-    await world.installation.start_agent(world.clusters[name])
-
-
-async def _asks(world: World, name: str) -> bool:
-    found = await world.get(name, CONFIGURATION, NAME)
-    return bool(found and found.get("webhooks"))
-
-
-class Driven(Group):
-    """A group of a driver `d` and so many workers, which it makes where it runs."""
-
-    def __init__(self, world: World, base: str, workers: int = 2) -> None:
-        super().__init__(world, base, AWAY, None)
-        self.workers = workers
-
-    async def drive(self, does: Behaviour = FOR_EVER) -> str:
-        """Make the driver, and wait until it runs; return where."""
-        template = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}}
-        sets = [{"name": "driver", "count": 1}, {"name": "workers", "count": self.workers, "template": template}]
-        notes = {f"{K}pod-group-sets": json.dumps(sets), RETRIABLE: "false"}
-        await self.make("d", does, labels={f"{K}pod-group-role": "driver"}, notes=notes)
-        where = await placed_at(self)
-        await self.run("d")
-        return where
-
-    def worker(self, each: str, does: Behaviour = FOR_EVER, cpu: str = "100m") -> Json:
-        """Return a worker as its driver makes it."""
-        document = self.pod(each, does, cpu, labels={f"{K}pod-group-role": "workers"})
-        del document["metadata"]["labels"][f"{K}queue-name"]
-        return document
-
-    async def makes(self, where: str, names: str, does: Behaviour = FOR_EVER, **more: Any) -> None:
-        """Make workers there."""
-        for each in names:
-            await self.world.create(self.worker(each, does, **more), cluster=where)
+    async with adopting(world):
+        yield
 
 
 async def test_dw_6_what_a_driver_makes_at_a_worker_runs_as_its_group_and_ends_it(world: World) -> None:
@@ -147,7 +78,7 @@ async def test_dw_8_an_agent_that_begins_anew_between_two_workers_finds_the_firs
     await group.run("ad")
     world.installation.kill(world.installation.daemons[f"agent-{where}"])
     await world.installation.restart(world.installation.daemons[f"agent-{where}"])
-    await world.until(lambda: _asks(world, where), "its gate answers")
+    await world.until(lambda: asks(world, where), "its gate answers")
     await group.makes(where, "bc")
 
     async def two_run() -> bool:

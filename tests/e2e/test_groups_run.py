@@ -3,136 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
-from gatelift_kube.values.resources import LOCAL_QUEUE, POD
-from gatelift_sandbox import applying
+from gatelift_kube.values.resources import POD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e.admission import queue as a_queue
+from support.e2e import group_story
 from support.e2e.groups import PLACES, RETRIABLE, Group, K
-from support.e2e.world import GPU, MODULE_SECONDS, Json, World
+from support.e2e.world import MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
-STORY = """
-apiVersion: v1
-kind: Pod
-metadata:
-  name: job-driver
-  labels:
-    kueue.x-k8s.io/queue-name: user-queue
-    kueue.x-k8s.io/pod-group-name: pod-group
-  annotations:
-    kueue.x-k8s.io/pod-group-total-count: "3"
-spec:
-  containers:
-  - name: job
-    image: driver
-    resources:
-      requests:
-        cpu: 1m
----
-apiVersion: v1
-kind: Pod
-metadata:
-  name: job-worker-0
-  labels:
-    kueue.x-k8s.io/queue-name: user-queue
-    kueue.x-k8s.io/pod-group-name: pod-group
-  annotations:
-    kueue.x-k8s.io/pod-group-total-count: "3"
-spec:
-  containers:
-  - name: job
-    image: worker
-    args: ["--index", "0"]
-    resources:
-      requests:
-        cpu: 1m
-        vendor.com/gpu: 1
----
-apiVersion: v1
-kind: Pod
-metadata:
-  name: job-worker-1
-  labels:
-    kueue.x-k8s.io/queue-name: user-queue
-    kueue.x-k8s.io/pod-group-name: pod-group
-  annotations:
-    kueue.x-k8s.io/pod-group-total-count: "3"
-spec:
-  containers:
-  - name: job
-    image: worker
-    args: ["--index", "1"]
-    resources:
-      requests:
-        cpu: 1m
-        vendor.com/gpu: 1
-"""
-"""KEP-976's story 2, but for `limits`, which a real API server wants of an extended resource as well."""
 SOON = Behaviour(run_seconds=0.5)
 FAILS = Behaviour(run_seconds=0.5, exit_code=1)
 
 
-def with_gpu(pair: list[Json]) -> Json:
-    """Return the ClusterQueue of a pair, with quota of the story's resource."""
-    [group] = pair[0]["spec"]["resourceGroups"]
-    group["coveredResources"].append(GPU)
-    group["flavors"][0]["resources"].append({"name": GPU, "nominalQuota": "2"})
-    return pair[0]
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
 async def story_queues(world: World) -> AsyncIterator[None]:
-    pairs = (a_queue("story-home", "1", checks=()), a_queue("story-away", "1"))
-    await applying.apply(world.clients["mgmt"], [with_gpu(pair) for pair in pairs])
+    await group_story.queues(world, "story")
     yield
     assert world.overlaps() == [], "no two epochs of a workload ran at the same time"
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def user_queue(world: World, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Make the LocalQueue of the stories; yield the ClusterQueue that it belongs to."""
-    name = str(request.param)
-    local: Json = {"apiVersion": f"{K}v1beta2", "kind": "LocalQueue", "metadata": {"name": "user-queue"}}
-    await world.create(local | {"spec": {"clusterQueue": name}})
-    if name != "story-home":
-        await world.sends_elsewhere("user-queue")
-    yield name
-    await world.delete(LOCAL_QUEUE, "user-queue")
-    await world.gone("mgmt", LOCAL_QUEUE, "user-queue")
-
-
-@pytest.mark.parametrize("user_queue", ["story-home", "story-away"], indirect=True)
-async def test_pg_1_2_the_documents_manifests_run_as_one_under_one_quota(world: World, user_queue: str) -> None:
+@pytest.mark.parametrize("name", ["story-home", "story-away"])
+async def test_pg_1_2_the_documents_manifests_run_as_one_under_one_quota(world: World, name: str) -> None:
     """PG-1 at home, PG-2 at a worker; B1, B2 and B5 of what MultiKueue does: gated as a whole, let go as a whole."""
-    group = Group(world, "story", user_queue)
-    group.name = "pod-group"
-    names = ["job-driver", "job-worker-0", "job-worker-1"]
-    documents: list[dict[str, Any]] = [each for each in yaml.safe_load_all(STORY) if each]
-    for document in documents:
-        resources = document["spec"]["containers"][0]["resources"]
-        if GPU in resources["requests"]:
-            resources["limits"] = {GPU: resources["requests"][GPU]}
-        await world.create(document)
-    there = "mgmt"
-    admitted = await group.says("Admitted", "True")
-    if user_queue != "story-home":
-        there = admitted["status"]["clusterName"]
-    for name in names:
-        await world.phase(name, "Running", cluster=there)
-        await world.phase(name, "Running")
-    assigned = admitted["status"]["admission"]["podSetAssignments"]
-    assert sorted(each["resourceUsage"].get(GPU, "0") for each in assigned) == ["0", "2"]
-    assert [each["name"] for each in admitted["metadata"]["ownerReferences"]] == names
-    for name in names:
-        await world.delete(POD, name)
-    await group.nobody_is_left()
+    async with group_story.user_queue(world, name):
+        await group_story.told(world, name)
 
 
 @PLACES

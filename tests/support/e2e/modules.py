@@ -52,6 +52,7 @@ MODULES_OF = {
     "embedded": (*ANY_PROVIDER, *PLAIN_PROCESSES),
     "kind": (
         *ANY_PROVIDER,
+        "test_groups_on_kubelets.py",
         "test_kind_provider.py",
         "test_k3s_engine.py",
         "test_kind_road.py",

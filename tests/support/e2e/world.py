@@ -222,7 +222,7 @@ class World:
         }
         metadata = {"name": name, "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": queue}}
         document = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        return self._shaped(document, does)
+        return self.shaped(document, does)
 
     def job(
         self, name: str, pods: int = 5, queue: str = "multi", cpu: str = "200m", does: Behaviour | None = None
@@ -244,11 +244,12 @@ class World:
                 "parallelism": pods,
                 "completions": pods,
                 "backoffLimit": 0,
-                "template": self._shaped(template, does),
+                "template": self.shaped(template, does),
             },
         }
 
-    def _shaped(self, template: Json, does: Behaviour | None) -> Json:
+    def shaped(self, template: Json, does: Behaviour | None) -> Json:
+        """Return a pod, or a template of pods, that behaves so on the kubelets that are here."""
         real = self.clusters["w1"].capabilities.real_kubelet
         image = os.environ.get("GATELIFT_TEST_IMAGE", "registry.local/pause:1")
         return behaviour.shape(template, does or Behaviour(run_seconds=0.5), real_kubelet=real, image=image)
