@@ -34,6 +34,10 @@ def _stage(*, runs: bool = True) -> Stage:
     return stage
 
 
+TRIES_MAX = 10
+"""After so many it can be written: who tries for ever is seen, and not waited for."""
+
+
 def _target(stage: Stage) -> dict[str, Any] | None:
     conditions = stage.pod()["status"].get("conditions") or []
     return next((one for one in conditions if one["type"] == "TerminationTarget"), None)
@@ -59,10 +63,18 @@ def test_pg_26_the_pod_says_why_before_it_is_deleted() -> None:
 @pytest.mark.parametrize("error", list(WriteError))
 def test_pg_26_a_word_that_cannot_be_written_keeps_no_pod_from_being_deleted(error: WriteError) -> None:
     stage = _stage()
-    stage.fail = lambda write: error if _is_word(write) else None
+    tried: list[ApiWrite] = []
+
+    def fail(write: ApiWrite) -> WriteError | None:
+        if not _is_word(write):
+            return None
+        tried.append(write)
+        return error if len(tried) < TRIES_MAX else None
+
+    stage.fail = fail
     stage.send(m.Stop(key=KEY, reason="Preempted"))
     assert len(stage.written(Delete)) == 1, "at once, and not after a pause"
-    assert len([write for write in stage.written(Patch) if _is_word(write)]) <= 1
+    assert len(tried) == 1
 
 
 def test_pg_26_a_new_process_deletes_what_the_one_before_it_has_told() -> None:
