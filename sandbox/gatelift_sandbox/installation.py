@@ -79,6 +79,8 @@ class Installation:
     """Kueue's own CRDs instead of ours for the group kueue.x-k8s.io, where given."""
     manager_settings: Mapping[str, Any] = field(default_factory=dict)
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of each daemon that is started from now on, besides what this process has."""
     detached: bool = False
     say: Callable[[str], None] = lambda _text: None
     daemons: dict[str, InstalledProcess] = field(default_factory=dict)
@@ -365,7 +367,8 @@ class Installation:
 
     def _launch(self, daemon: InstalledProcess) -> None:
         self.say(f"starting {daemon.name}")
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("GATELIFT_")}
+        own = {key: value for key, value in os.environ.items() if not key.startswith("GATELIFT_")}
+        environment = {**own, **self.environment}
         daemon.child = children.start(daemon.command, log=daemon.log, detached=self.detached, environment=environment)
 
     async def _wait_ready(self, daemon: InstalledProcess) -> None:

@@ -45,6 +45,7 @@ MODULES_OF = {
         "test_reclaim.py",
         "test_recovery.py",
         "test_release.py",
+        "test_upgrade.py",
         "test_validation_rules.py",
         "test_workload_status_rules.py",
         "test_worker_defaults.py",

@@ -421,7 +421,9 @@ def _agent_lease() -> Json:
     return {"leaseSeconds": length, "renewSeconds": trust, "retrySeconds": retry}
 
 
-async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
+async def make(
+    provider_name: str, folder: Path, *, crds: Path | None = None, environment: Mapping[str, str] | None = None
+) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
     home, kubeconfigs = folder / "state", folder / "kubeconfigs"
     nodes = NodeShape(cpu="16", extended={GPU: "4"})
@@ -443,6 +445,7 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         crds=crds,
         agent_settings={name: {"capacity": capacity, "leaderElection": _agent_lease()} for name in WORKERS},
         manager_settings={"gatelift": {"debugInvariants": True}, "leaderElection": _manager_lease()},
+        environment=environment or {},
     )
     clients: dict[str, Client] = {}
     background: list[asyncio.Task[None]] = []
