@@ -201,7 +201,7 @@ def test_hd_259_a_look_that_cannot_be_taken_does_not_count(monkeypatch: pytest.M
     job_goes(stage)
     with monkeypatch.context() as broken:
         broken.setattr(Contained, "surfaces", False)
-        broken.setattr(ownership, "hides", lambda _obj: 1 // 0)
+        broken.setattr(ownership, "may_hide", lambda _kinds, _pod: 1 // 0)
         stage.pass_seconds(300.0)
         assert stage.state() == "Draining"
     stage.pass_seconds(60.0)
