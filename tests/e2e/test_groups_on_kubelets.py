@@ -159,7 +159,9 @@ async def _fails(world: World, place: str, policy: str) -> None:
     await world.create(world.pod(waiting, queue=place, cpu=CPU, does=FOR_EVER))
     await world.condition(waiting, "QuotaReserved", status="False")
     admitted = await world.condition(waiting, "Admitted")
-    assert world.history.first("Job", name, lambda shown: bool(shown["status"].get("reclaimablePods")), None) is None
+    assert (
+        world.history.first("Job", name, lambda one: bool(one.get("status", {}).get("reclaimablePods")), None) is None
+    )
     failed = await world.get("mgmt", JOB, name)
     assert failed is not None
     over = [one for one in failed["status"]["conditions"] if one["type"] == "Failed"]
