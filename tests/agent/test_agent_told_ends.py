@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_agent.core.values.settings import AgentMode
+from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.deciding.writes import ApiWrite, Delete, Patch, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -75,6 +76,18 @@ def test_pg_26_a_word_that_cannot_be_written_keeps_no_pod_from_being_deleted(err
     stage.send(m.Stop(key=KEY, reason="Preempted"))
     assert len(stage.written(Delete)) == 1, "at once, and not after a pause"
     assert len(tried) == 1
+
+
+def test_pg_1_who_is_seen_to_be_over_at_home_is_not_deleted_before_the_watch_shows_it_here() -> None:
+    """The manager's watch was first: its word of the end of a group comes before this one shows the pod's own."""
+    stage = _stage()
+    stage.send(m.Stop(key=KEY, reason=OVER_AT_HOME))
+    assert stage.written(Delete) == []
+    assert stage.peer.of(m.Stopped) == []
+    stage.finish()
+    stage.settle()
+    assert stage.written(Delete) == []
+    assert len(stage.peer.of(m.Stopped)) + len(stage.peer.of(m.Finished)) == 1
 
 
 def test_pg_26_a_new_process_deletes_what_the_one_before_it_has_told() -> None:

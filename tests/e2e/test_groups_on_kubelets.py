@@ -171,5 +171,9 @@ async def _fails(world: World, place: str, policy: str) -> None:
     await world.remove(JOB, name)
 
 
+def _gives_back(workload: Json) -> bool:
+    return bool(workload.get("status", {}).get("reclaimablePods"))
+
+
 def _since(workload: Json, type_: str) -> str:
     return next(str(one["lastTransitionTime"]) for one in workload["status"]["conditions"] if one["type"] == type_)

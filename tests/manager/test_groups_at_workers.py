@@ -61,6 +61,18 @@ def test_pf_5_the_members_travel_by_two_templates_each_for_the_users_pod() -> No
     assert len(world.messages(TemplateBlob)) == 2
 
 
+def test_pg_2_a_group_of_which_a_pod_was_let_go_here_goes_to_no_worker() -> None:
+    world = a_world(a_setting(clusters=("a",)), clusters=("a",), kinds=WITH_GROUPS)
+    world.connect("a")
+    free = a_member("a", at=1, total=2)
+    free["spec"] |= {"schedulingGates": [], "nodeName": "n"}
+    join(world, free, a_member("b", at=2, total=2), seconds=5.0)
+    assert world.messages(Commit) == []
+    why = world.condition(world.find("Workload"), "QuotaReserved")
+    assert (why["status"], why["reason"]) == ("False", "Misconfigured")
+    assert "was let go in this cluster" in why["message"]
+
+
 def test_who_leaves_and_who_joins_is_said_in_one_change_each_pass_once() -> None:
     world, agent = placed()
     before = uid(world, "b")
