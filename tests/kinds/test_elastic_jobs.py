@@ -214,6 +214,29 @@ def test_sl_04_the_next_slice_has_the_template_owner_and_queue_of_the_one_that_i
     assert third[ANNOTATION_CHAIN] == "uid-1"
 
 
+FORGED = [
+    ("of another namespace", {"namespace": "other"}, {}),
+    ("of another chain", {}, {ANNOTATION_CHAIN: "uid-x"}),
+    ("of a slice in another namespace", {}, {markers.SLICE_REPLACEMENT: "other/w"}),
+    ("of itself", {}, {markers.SLICE_REPLACEMENT: "ns/next"}),
+    ("of the same size", {}, {ANNOTATION_SIZE: "1"}),
+    ("of a size that cannot be read", {}, {ANNOTATION_SIZE: "x"}),
+    ("of what is not elastic", {}, {ELASTIC: "no"}),
+]
+
+
+@pytest.mark.parametrize(("meta", "notes"), [pytest.param(*row[1:], id=row[0]) for row in FORGED])
+def test_ws_008_a_later_slice_replaces_the_one_it_names_and_a_forged_mark_none(meta: Json, notes: Json) -> None:
+    current = stored(first_slice(an_elastic()))
+    made = stored(following(current), "uid-2")
+    assert KIND.replaces(as_workload(made), as_workload(current))
+    assert not KIND.replaces(as_workload(current), as_workload(made)), "and not in a ring"
+    assert not JOB_KIND.replaces(as_workload(made), as_workload(current)), "what is served knows of no slices"
+    before = made["metadata"]
+    forged = {**made, "metadata": {**before, **meta, "annotations": {**before["annotations"], **notes}}}
+    assert not KIND.replaces(as_workload(forged), as_workload(current))
+
+
 def test_sl_04_a_slice_is_resized_in_place_with_its_number_for_the_version_that_was_seen() -> None:
     current = stored(first_slice(an_elastic()))
     body = slices.resized(as_workload(current), raw(current), Size(number=2, counts={"main": 1}))

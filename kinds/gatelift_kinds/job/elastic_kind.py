@@ -94,6 +94,10 @@ class ElasticJobKind(JobKind):
         made = super().workload_document(obj, raw, priority)
         return slices.first(made) if self.resizes(obj) else made
 
+    def replaces(self, workload: Workload, current: Workload) -> bool:
+        """Return whether it is a later slice of the same chain that says so; also of what keeps its size."""
+        return slices.replaces(workload, current)
+
     def user_change(
         self, obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
     ) -> UserChange | None:

@@ -52,6 +52,22 @@ def chain_of(workload: Workload) -> str:
     return workload.metadata.annotations.get(ANNOTATION_CHAIN) or workload.metadata.uid
 
 
+def replaces(workload: Workload, current: Workload) -> bool:
+    """Return whether a slice says that it takes the place of `current`: of its chain and namespace, of a later size.
+
+    Sizes only go up, so no two say it of each other. One whose number cannot be read takes nobody's place.
+    """
+    same = workload.metadata.namespace == current.metadata.namespace and chain_of(workload) == chain_of(current)
+    elastic = asks(workload.metadata.annotations) and asks(current.metadata.annotations)
+    named = replaced_by(workload) == ObjectKey(current.metadata.namespace, current.metadata.name)
+    if not (same and elastic and named):
+        return False
+    try:
+        return sizes.number_of(workload.metadata.annotations) > sizes.number_of(current.metadata.annotations)
+    except sizes.SizeError:
+        return False
+
+
 def first(document: bytes) -> bytes:
     """Return the complete Workload of an elastic object as the first slice of a chain: its own origin, of size 1."""
     made = decode(document)

@@ -44,6 +44,9 @@ class ElasticTrainingKind(TrainingKind):
         made = super().workload_document(obj, raw, priority)
         return slices.first(made) if self.resizes(obj) else made
 
+    def replaces(self, workload: Workload, current: Workload) -> bool:
+        return slices.replaces(workload, current)
+
     def same_shape(self, workload: Workload, obj: Training) -> bool:
         mine, theirs = self.pod_sets(obj), workload.spec.pod_sets
         return len(mine) == len(theirs) and all(
