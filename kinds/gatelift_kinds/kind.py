@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kinds.shared.hooks import Hook
+from gatelift_kinds.shared.resizes import Resizes
 from gatelift_kinds.shared.reviewed import Reviewed
 from gatelift_kinds.shared.values import (
     ALL_GRANTED,
@@ -445,6 +446,7 @@ class Kind(
     Travels[UserT_contra],
     HeldAtHome[UserT_contra],
     KeptAsCharged[UserT_contra],
+    Resizes[UserT_contra],
     Reviewed,
     Protocol[UserT_contra],
 ):
@@ -453,10 +455,8 @@ class Kind(
     name: str
     """What it is called on the wire and in `gatelift get`: `Pod`, `Job`, `Workload`."""
     resource: Resource
-    struct: type[Any]
-    """As which its objects are read."""
-    pods_are_children: bool = False
-    """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
+    struct: type[Any]  # as which its objects are read
+    pods_are_children: bool = False  # True: a controller makes its pods, found by label. False: the object is the pod
     gathers: bool = False  # True: a work has several objects (`gathering`), of which none ends it by itself
     ends_with_workload: bool = False  # True: who deletes its Workload ends it (Kueue: a pod), else it gets another one
     travels: bool = True  # False: nothing of it is made at a worker (a Workload without owner)

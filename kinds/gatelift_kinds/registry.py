@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gatelift_kinds.bare.kind import BareKind
+from gatelift_kinds.job.elastic_kind import ElasticJobKind
 from gatelift_kinds.job.kind import JobKind
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.pod.kind import PodKind
@@ -129,3 +130,7 @@ SERVED = Registry(POD_GROUP_KIND, POD_KIND, JOB_KIND, BARE_KIND)
 
 WITH_GROUPS = SERVED
 """What tests asked for before groups were served."""
+
+ELASTIC_JOB_KIND = ElasticJobKind()
+WITH_SLICES = Registry(POD_GROUP_KIND, POD_KIND, ELASTIC_JOB_KIND, BARE_KIND)
+"""With Jobs that are elastic where they ask for it: not the product's yet, tests ask for it by name (decision 106)."""

@@ -12,7 +12,7 @@ from gatelift_admission.feed.validation import (
     local_queue_errors,
     resource_flavor_errors,
 )
-from gatelift_admission.feed.validation_workload import workload_change_errors, workload_errors
+from gatelift_admission.feed.validation_workload import elastic_errors, workload_change_errors, workload_errors
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -197,6 +197,16 @@ def granted(usage: str = "3", name: str = "main", count: int = 3) -> WorkloadSta
 )
 def test_a_workload_that_breaks_a_rule_is_told_which_field(made: Workload, field: str) -> None:
     assert fields(workload_errors(made)) == [field]
+
+
+def test_sl_07_an_elastic_workload_is_not_admitted_in_part() -> None:
+    """EJ-074; what is served asks about none."""
+    notes = {"kueue.x-k8s.io/elastic-job": "true"}
+    partly = pod_set(count=3, min_count=1)
+    made = workload("a", partly, annotations=notes)
+    assert fields(elastic_errors(made)) == ["spec.podSets[0].minCount"]
+    assert elastic_errors(workload("a", partly)) == workload_errors(made) == []
+    assert elastic_errors(workload("a", pod_set(count=3), annotations=notes)) == []
 
 
 def test_a_workload_within_the_rules_passes() -> None:

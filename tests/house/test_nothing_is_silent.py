@@ -32,13 +32,14 @@ READ: dict[str, str] = yaml.safe_load((ROOT / "tests/house/fields_read.yaml").re
 MARKERS = [one for one in (ROOT / "tests/house/kueue_markers.txt").read_text().splitlines() if not one.startswith("#")]
 IDENTIFIER = re.compile(r"([a-z]+\.)?kueue\.x-k8s\.io/[a-z-]+")
 NAMES_OF_ANOTHER_SORT = {
+    "kueue.x-k8s.io/dynamically-sized-job",
     "kueue.x-k8s.io/multikueue",
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "kueue.x-k8s.io/multikueue-dispatcher-incremental",
     "kueue.x-k8s.io/provisioning-request",
     "kueue.x-k8s.io/workloadpriorityclass",
 }
-"""Controllers, dispatchers, and the source of a priority as v1beta1 spelled it."""
+"""Controllers, dispatchers, the source of a priority as v1beta1 spelled it, and a word of KEP-77 alone."""
 NOTHING = "nothing"
 """In the map: a field that asks nobody to do anything."""
 TABLES_OWN = {"not_served.py", "asked_for.py"}

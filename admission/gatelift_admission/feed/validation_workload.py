@@ -21,6 +21,21 @@ CHECK_STATES_MAX: Final = 8
 _ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 
 
+def elastic_errors(workload: Workload) -> list[InvalidField]:
+    """Return what is wrong with an elastic Workload besides, where sizes change: fewer pods are no wish of it.
+
+    Not asked yet: `workload_errors` alone is, until elastic Jobs are served.
+    """
+    if workload.metadata.annotations.get(_ELASTIC) != "true":
+        return []
+    text = "cannot be combined with kueue.x-k8s.io/elastic-job: drop one of them"
+    return [
+        InvalidField(f"spec.podSets[{index}].minCount", text)
+        for index, one in enumerate(workload.spec.pod_sets)
+        if one.min_count is not None
+    ]
+
+
 def workload_errors(workload: Workload) -> list[InvalidField]:
     """Return what is wrong with a Workload by itself."""
     pod_sets = workload.spec.pod_sets

@@ -39,6 +39,7 @@ _KEPT = {
 }
 """Annotations by which a Job is put back when it stops, and what wears them."""
 _NOT_OF_USERS = frozenset({markers.ADMISSION_GATE, markers.TOPOLOGY_GATE, markers.ELASTIC_JOB})
+_ELASTIC = frozenset({markers.ELASTIC_JOB})
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -47,17 +48,26 @@ def expected_manager(manager: str | None) -> str:
     return f'Expecting spec.managedBy to be "{markers.MULTIKUEUE_MANAGER}" not "{manager or ""}"'
 
 
+def is_taken(obj: Object, facts: WebhookFacts) -> bool:
+    """Return whether a Job is queued here, by its name of a queue or that which it is given."""
+    if facts.by_agent or not facts.namespace_selected:
+        return False
+    return bool(_queue(obj, facts)) or facts.manage_without_queue
+
+
+def _queue(obj: Object, facts: WebhookFacts) -> str:
+    queue: str = {**rules.marks(obj), **rules.defaulted_labels(obj, facts)}.get(markers.QUEUE_NAME, "")
+    return queue
+
+
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     """Return the operations that queue a new Job: default labels, suspend, `managedBy` if it will run elsewhere.
 
     Whoever owns it: no kind that is queued here makes Jobs, so none is held back by what its owner waits for.
     """
-    if facts.by_agent or not facts.namespace_selected:
+    if not is_taken(obj, facts):
         return ()
-    added = rules.defaulted_labels(obj, facts)
-    queue = {**rules.marks(obj), **added}.get(markers.QUEUE_NAME, "")
-    if not queue and not facts.manage_without_queue:
-        return ()
+    added, queue = rules.defaulted_labels(obj, facts), _queue(obj, facts)
     operations = rules.label_operations(obj, added)
     spec: Any = obj.get("spec") or {}
     if spec.get("suspend") is not True:
@@ -78,9 +88,9 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
     if facts.by_agent or not facts.namespace_selected or not _queued(old, new) or _finished(old):
         return NO_CORRECTION
     places = template_before.kept_places(old, new)
-    if _suspended(new):
+    if is_suspended(new):
         return Correction(operations=places)
-    if _suspended(old):
+    if is_suspended(old):
         operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
         return Correction(operations=(operation, *places), warnings=(STAYS_SUSPENDED,))
     patient, size = _replacement(old, new), job_partial.kept_size(old, new)
@@ -97,17 +107,17 @@ def _replacement(old: Object, new: Object) -> Correction:
     return Correction(operations=(operation,), warnings=(STAYS_PATIENT,))
 
 
-def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
-    """Return what is wrong with a new Job, after defaulting."""
+def validate_create(obj: Object, facts: WebhookFacts, *, elastic: bool = False) -> Verdict:
+    """Return what is wrong with a new Job, after defaulting; of an `elastic` one another size while it runs is not."""
     kept = _kept({}, obj, facts)
     shape = (*_managed_by(obj, facts), *_template(obj, facts), *_selector(obj, facts), *_partial(obj))
     errors = (*rules.created(obj), *shape, *kept)
-    return asked_for.joined(Verdict(errors=errors), _asked_for({}, obj, facts))
+    return asked_for.joined(Verdict(errors=errors), _asked_for({}, obj, facts, elastic=elastic))
 
 
-def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
-    """Return what is wrong with a change of a Job."""
-    suspended, was_suspended = _suspended(new), _suspended(old)
+def validate_update(old: Object, new: Object, facts: WebhookFacts, *, elastic: bool = False) -> Verdict:
+    """Return what is wrong with a change of a Job; of an `elastic` one another size is not."""
+    suspended, was_suspended = is_suspended(new), is_suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
     errors += [*_partial(new), *_kept(old, new, facts), *_prebuilt(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
@@ -124,33 +134,35 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
             errors += fixed.refused(job_fixed.changes(old, new))
         elif suspended and was_suspended:
             warnings = fixed.warned(held_changes(old, new), facts.reserved_by)
-    unasked = suspended or was_suspended or facts.by_agent
+    unasked = suspended or was_suspended or facts.by_agent or elastic
     resized = () if unasked or any(one.path == "spec.parallelism" for one in fixed_size) else _resized(old, new)
     errors += [one for one in resized if isinstance(one, FieldError)]
     verdict = Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
-    return asked_for.joined(verdict, _asked_for(old, new, facts))
+    return asked_for.joined(verdict, _asked_for(old, new, facts, elastic=elastic))
 
 
 def held_changes(old: Object, new: Object) -> tuple[HeldChange, ...]:
     """Return what is changed of a Job that waits, and taken no notice of by a run that begins at this moment."""
-    return job_fixed.changes(old, new) if _suspended(old) else ()
+    return job_fixed.changes(old, new) if is_suspended(old) else ()
 
 
-def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
+def _asked_for(old: Object, new: Object, facts: WebhookFacts, *, elastic: bool) -> Verdict:
     """Return what a queued Job asks for of what is not served: anew, or for the first time while it is queued."""
     queued = rules.marks(new).get(markers.QUEUE_NAME) or facts.manage_without_queue
     if facts.by_agent or not facts.namespace_selected or not queued:
         return Verdict()
     counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
     before = old if counted else {}
-    return asked_for.joined(asked_for.verdict("Job", before, new), Verdict(warnings=_gates_elsewhere(before, new)))
+    served = _ELASTIC if elastic else frozenset[str]()
+    asked = asked_for.verdict("Job", before, new, served=served)
+    return asked_for.joined(asked, Verdict(warnings=_gates_elsewhere(before, new)))
 
 
 def _prebuilt(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
     """Return the error of a Job that is given a prebuilt Workload's name, or a queue beside one that it had."""
     counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
     queued = rules.marks(new).get(markers.QUEUE_NAME) or facts.manage_without_queue
-    return rules.prebuilt_given(old if counted else {}, new, suspended=_suspended(new)) if queued else []
+    return rules.prebuilt_given(old if counted else {}, new, suspended=is_suspended(new)) if queued else []
 
 
 def _gates_elsewhere(old: Object, new: Object) -> tuple[str, ...]:
@@ -266,7 +278,7 @@ def _partial(obj: Object) -> list[FieldError]:
         least = whole(minimum)
         if least is None:
             errors.append(invalid(path, minimum, "must be a whole number"))
-        elif not 1 <= least < count and _suspended(obj):
+        elif not 1 <= least < count and is_suspended(obj):
             errors.append(invalid(path, minimum, f"must be at least 1 and below the {count} pods of the Job"))
         if notes.get(markers.ELASTIC_JOB) == "true":
             errors.append(invalid(path, minimum, f"cannot be combined with {markers.ELASTIC_JOB}: drop one of them"))
@@ -339,5 +351,6 @@ def _finished(obj: Object) -> bool:
     )
 
 
-def _suspended(obj: Object) -> bool:
+def is_suspended(obj: Object) -> bool:
+    """Return whether a Job, as it is shown to the webhook, is suspended."""
     return bool((obj.get("spec") or {}).get("suspend"))

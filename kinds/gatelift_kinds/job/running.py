@@ -1,6 +1,6 @@
 """A user's Job while it runs: whether we let it go, and what its user has done to it since. Pure.
 
-Until there are elastic slices, what runs has the size that was admitted. A Job that is suspended, or that has another
+But for elastic Jobs (`elastic`), what runs has the size that was admitted. A Job that is suspended, or that has another
 size or shape, is stopped and queued anew as it is then; the webhook refuses growth before that.
 """
 
@@ -57,17 +57,22 @@ def makes_none(obj: Job, key: PlacementKey, *, over: bool, seen: bool) -> bool:
     return held and (obj.metadata.deletion_timestamp is not None or (seen and not obj.status.active))
 
 
-def user_change(obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]) -> UserChange | None:
-    """Return what its user did to a Job with a live placement that ends it; None while it is as it was admitted."""
+def user_change(
+    obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int], *, any_size: bool = False
+) -> UserChange | None:
+    """Return what its user did to a Job with a live placement that ends it; None while it is as it was admitted.
+
+    `any_size`: another size ends nothing.
+    """
     if not obj.spec.suspend:
         runs = let_go(obj, key) or not elsewhere(obj)
-        return None if _as_admitted(obj, workload, granted, runs=runs) else UserChange.RESIZED
+        return None if _as_admitted(obj, workload, granted, runs=runs, any_size=any_size) else UserChange.RESIZED
     if let_go(obj, key) and not stop_marked(obj.metadata, key):
         return UserChange.SUSPENDED
-    return None if _as_admitted(obj, workload, granted, runs=False) else UserChange.RESIZED
+    return None if _as_admitted(obj, workload, granted, runs=False, any_size=any_size) else UserChange.RESIZED
 
 
-def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, runs: bool) -> bool:
+def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, runs: bool, any_size: bool) -> bool:
     """Return whether size and shape are those that were admitted.
 
     What runs has as many pods as were granted; what is still held back asks for as many as its Workload does. A count
@@ -83,4 +88,4 @@ def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, ru
     shape = PodSet(name=markers.DEFAULT_POD_SET, template=obj.spec.template)
     started = template_before.changed(obj) or (not obj.spec.suspend and not elsewhere(obj))
     unknown = runs and is_unreadable(admitted)  # what runs cannot change its template: only its size may have changed
-    return size in sizes and (unknown or same_needs(shape, admitted, started=started))
+    return (any_size or size in sizes) and (unknown or same_needs(shape, admitted, started=started))

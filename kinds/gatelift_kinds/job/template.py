@@ -83,11 +83,12 @@ def pod_document(obj: Job, raw: bytes) -> bytes:
     return encode({"apiVersion": POD.api_version, "kind": POD.kind, "metadata": metadata, "spec": template["spec"]})
 
 
-def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
+def local_lift_patch(obj: Job, raw: bytes, placing: Placing, *, by_count: bool = False) -> bytes:
     """Return the JSON patch that merges the additions into the user's own Job and unsuspends it.
 
-    MergeConflictError: the flavor contradicts the template, its pods are more, or need else, than was admitted, or
-    they are known by labels of its user's.
+    `by_count`: its pods wait at a gate besides, and may be more than were granted. MergeConflictError: the flavor
+    contradicts the template, its pods are more, or need else, than was admitted, or they are known by labels of its
+    user's.
     """
     forbidden = job_selector.why_not(obj)
     if forbidden:
@@ -98,7 +99,8 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     after = _started(before, markers.DEFAULT_POD_SET, placing, mark)
     start = placing.start(markers.DEFAULT_POD_SET)
     granted = start.count
-    job_partial.check_size(obj, granted)
+    if not by_count:
+        job_partial.check_size(obj, granted)
     _check_needs(obj, start.needs)
     stopping = LABEL_STOPPING in obj.metadata.labels
     marks = {template_before.ANNOTATION_BEFORE: note, **job_partial.local_marks(obj, granted)}

@@ -20,13 +20,18 @@ _BY_KIND: dict[str, tuple[NotServedRow, ...]] = {
 }
 
 
-def verdict(kind: str, old: Object, new: Object) -> Verdict:
-    """Return what of a new object, or what that is new in a change, is refused or warned of; `old` empty when new."""
+def verdict(kind: str, old: Object, new: Object, *, served: frozenset[str] = frozenset()) -> Verdict:
+    """Return what of a new object, or what that is new in a change, is refused or warned of; `old` empty when new.
+
+    `served`: keys and values of the table that are served of this very object.
+    """
     errors, warnings = [], []
     for entry in _BY_KIND.get(kind, ()):
         before = dict(_at(old, entry.path))
         for where, value in _at(new, entry.path):
             if (entry.values and value not in entry.values) or before.get(where) == value:
+                continue
+            if entry.path[-1] in served or (isinstance(value, str) and value in served):
                 continue
             if entry.answer is Treatment.REFUSED:
                 errors.append(forbidden(where, entry.text))

@@ -18,6 +18,7 @@ GATES_OF_ADMISSION = (ADMISSION_GATE, TOPOLOGY_GATE)
 """What a lift takes off, and the webhook sets: the second where the configuration says so, as in Kueue. The first one
 alone says that a pod is held back."""
 ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"  # scheduling gate, and the annotation that asks for it
+DYNAMICALLY_SIZED = "kueue.x-k8s.io/dynamically-sized-job"  # what KEP-77 calls that annotation once, and Kueue never
 POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
 POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 POD_GROUP_ROLE = "kueue.x-k8s.io/pod-group-role"  # label: which of the sets that a driver declared (KEP-976, story 3)

@@ -37,6 +37,11 @@ def read_as(of: type[StructT], reported: bytes) -> StructT | None:
         return None
 
 
+def decode_operations(body: bytes) -> list[Operation]:
+    """Return the operations of a JSON patch that we made."""
+    return msgspec.json.decode(body, type=list[Operation])
+
+
 class _Statuses(msgspec.Struct):
     status: Json | None = None
 

@@ -144,6 +144,8 @@ class Placing:
     origin: str
     namespace: str
     starts: tuple[PodSetStart, ...] = ()
+    size: int | None = None
+    """The number of its size, of elastic work: its objects are marked with that, and with the counts of `starts`."""
 
     @property
     def owner_labels(self) -> dict[str, str]:

@@ -30,7 +30,7 @@ from gatelift.webhooks import review
 from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config
 from gatelift_kinds.pod_group.reviewed import ReviewedMember
-from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.registry import ELASTIC_JOB_KIND, JOB_KIND, POD_KIND
 from gatelift_kinds.shared.review import WebhookFacts
 from gatelift_kinds.shared.reviewed import Reviewed
 from gatelift_kube.api.config import auto
@@ -158,6 +158,17 @@ def changed_job(text: str) -> str:
     return _denied({"kind": "Job", **after}, {"kind": "Job", **before})
 
 
+def elastic_job(text: str) -> str:
+    """Return why a new Job is denied where Jobs may be elastic, as they are not yet in the product."""
+    return _denied({"kind": "Job", **yaml.safe_load(textwrap.dedent(text))}, reviewed=ELASTIC_JOB_KIND)
+
+
+def changed_elastic_job(text: str) -> str:
+    """Return why a change is denied there: two documents, before and after."""
+    before, after = yaml.safe_load_all(textwrap.dedent(text))
+    return _denied({"kind": "Job", **after}, {"kind": "Job", **before}, reviewed=ELASTIC_JOB_KIND)
+
+
 def _object(kind: type[Any], rules: Callable[[Any], list[validation.InvalidField]]) -> Callable[[str], str]:
     def said(text: str) -> str:
         document = {"metadata": {"name": "it"}, **yaml.safe_load(textwrap.dedent(text))}
@@ -171,6 +182,7 @@ local_queue = _object(kueue.LocalQueue, validation.local_queue_errors)
 flavor = _object(kueue.ResourceFlavor, validation.resource_flavor_errors)
 cohort = _object(kueue.Cohort, validation.cohort_errors)
 workload = _object(kueue.Workload, validation_workload.workload_errors)
+elastic_workload = _object(kueue.Workload, validation_workload.elastic_errors)
 
 
 # --- the wire ------------------------------------------------------------------------------------------------------
@@ -329,11 +341,14 @@ DOORS: dict[str, Callable[[Any], str]] = {
     "grouped_pod": grouped_pod,
     "job": job,
     "changed_job": changed_job,
+    "elastic_job": elastic_job,
+    "changed_elastic_job": changed_elastic_job,
     "cluster_queue": cluster_queue,
     "local_queue": local_queue,
     "flavor": flavor,
     "cohort": cohort,
     "workload": workload,
+    "elastic_workload": elastic_workload,
     "wire": wire,
     "enrolment": enrolment,
     "kubeconfig": kubeconfig,
