@@ -50,7 +50,7 @@ from typing import Final
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
-from gatelift_admission.feed import faults, places
+from gatelift_admission.feed import faults, places, slices
 from gatelift_admission.flavors.assignment import Assignment, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
@@ -223,6 +223,9 @@ class Cycle:
         The moment of one may have ended while the round was cut: then it has to be looked at anew, nothing wakes it.
         """
         entry, queue, plan = nominee.entry, nominee.queue, nominee.plan
+        if entry.of_chain is not None and slices.is_late(self._state, entry, round_.claims.victims):
+            self._state.review[entry.uid] = entry
+            return
         if not plan.targets and plan.assignment.mode is Mode.FIT:
             self._let_in(round_, nominee, plan, decisions)  # nearly all: nothing else can be said of it
         elif not nominee.postponed:
