@@ -185,7 +185,7 @@ def test_sl_31_pods_that_are_done_are_asked_for_again_where_they_are_wanted_agai
         pytest.param({"c": 3, "w": 2}, {"c": 1, "w": 2}, {"c": "2", "w": "0"}, id="EJ-029d"),
     ],
 )
-def test_ej_029_what_a_slice_is_considered_for_is_what_its_chain_lacks(
+def test_what_a_slice_is_considered_for_is_what_its_chain_lacks(
     sets: dict[str, int], held: dict[str, int] | None, asked: dict[str, str]
 ) -> None:
     engine = simple_engine()
@@ -302,7 +302,7 @@ def test_sl_32_a_growth_of_a_slice_that_is_past_is_never_granted() -> None:
     assert used(engine) == 5
 
 
-def test_sl_23_from_no_pods_all_of_a_growth_is_asked_for() -> None:
+def test_sl_31_from_no_pods_all_of_a_growth_is_asked_for() -> None:
     engine = simple_engine(cpu="3")
     feed(engine, jobs("a", 0), 1)
     first = next(one for one in rest(engine) if isinstance(one, Reserve))

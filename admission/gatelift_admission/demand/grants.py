@@ -28,7 +28,7 @@ class GrantedPodSet:
 
     def reduced(self, count: int) -> GrantedPodSet:
         """Return what `count` of the granted pods have."""
-        if count >= self.count:
+        if count >= self.count or self.count <= 0:
             return self
         used = max(0, count)
         usage = {name: amount // self.count * used for name, amount in self.usage.items()}

@@ -23,6 +23,8 @@ How the parts fit
     stale      texts that may have grown old      retelling  brings them up to date
     outcomes   what becomes of a head             progress   a round, as far as it has come
     classes    order of what waits in a queue     charging   charges, and what they release
+    chains     slices of elastic workloads       growth     what a slice asks for beside its chain's charge
+    slices     they come, go and replace others
     known      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
