@@ -18,7 +18,6 @@ Contract with the caller
 
 from __future__ import annotations
 
-import heapq
 import inspect
 from collections.abc import Mapping
 from typing import Final
@@ -28,7 +27,7 @@ from msgspec import structs
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
-from gatelift_admission.feed import faults, ghosts, intake, places, structure
+from gatelift_admission.feed import faults, ghosts, intake, places, slices, structure
 from gatelift_admission.rounds import postponing
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.state import charging
@@ -37,7 +36,7 @@ from gatelift_admission.told import explain, retelling
 from gatelift_admission.told.answers import EngineAnswers
 from gatelift_admission.told.explain import Position
 from gatelift_admission.told.telling import bypass, overdue, stop_of, tell_all
-from gatelift_admission.values.model import CycleResult, Decision, EngineSettings, Usage
+from gatelift_admission.values.model import CycleResult, Decision, ElasticSlice, EngineSettings
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -226,10 +225,13 @@ class Engine(EngineAnswers):
         if entry is not None and not entry.runs:
             self.set_usage(uid, {})
 
-    def usage_of(self, uid: str, counts: Mapping[str, int]) -> Usage:
-        """Return what so many of the granted pods of a workload ask for, charged or not; nothing without a grant."""
-        entry = self.state.entries.get(uid)
-        return entry.grant.of_pods(counts) if entry is not None else {}
+    def set_slice(self, uid: str, said: ElasticSlice | None) -> None:
+        """Say which slice of an elastic workload this one is, before or after it is fed; None for none (any more).
+
+        Of a chain one slice is charged (`charges.chains`); whoever takes its place takes the charge over in the same
+        call, so that it is never double and never none. See `Reserve.replaces`.
+        """
+        slices.set_slice(self.state, uid, said)
 
     def set_ghost(self, uid: str, *, runs: bool, queue: str = "") -> None:
         """Say that a workload runs beside what its object shows, or that nothing of that does any more.
@@ -310,7 +312,7 @@ class Engine(EngineAnswers):
     def _decide(self, budget: int) -> None:
         state, decisions = self.state, self._decisions
         state.ensure()
-        self._expire_backoffs()
+        places.expire_backoffs(state)
         postponing.end(state)
         state.wakes.expire(state.now, state.settings)
         for _ in range(min(len(state.review), budget * REVIEWS_PER_HEAD)):
@@ -366,14 +368,6 @@ class Engine(EngineAnswers):
         """Say whether `cycle` has something to do now."""
         due = self.next_deadline()
         return due is not None and due <= now
-
-    def _expire_backoffs(self) -> None:
-        state = self.state
-        while state.backoffs and state.backoffs[0][0] <= state.now:
-            _, uid = heapq.heappop(state.backoffs)
-            entry = state.entries.get(uid)
-            if entry is not None:
-                state.review[uid] = entry
 
     # -- what is known ---------------------------------------------------------------------------------------------
 

@@ -44,6 +44,9 @@ NAMESPACE_MISMATCH: Final = "workload namespace doesn't match ClusterQueue selec
 WORKLOAD_DEACTIVATED: Final = "The workload is deactivated"
 CLUSTER_QUEUE_IS_STOPPED: Final = "The ClusterQueue is stopped"
 LOCAL_QUEUE_IS_STOPPED: Final = "The LocalQueue is stopped"
+BEHIND_SLICE: Final = "Waits for another slice of the same workload: a later one, or the one that holds the quota"
+BEHIND: Final = (PENDING_EVALUATION, BEHIND_SLICE)
+OTHER_POD_SETS: Final = "the pod sets are not those of the slice that it replaces"
 GATE_CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
 
 CQ_READY: Final = "Can admit new workloads"
@@ -100,6 +103,11 @@ def flavor_not_found(flavor: str) -> str:
 def not_pinned(flavor: str, resource: str) -> str:
     """Return why a flavor is skipped when an assignment is made again for the flavors found before."""
     return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
+
+
+def not_original(flavor: str, original: str) -> str:
+    """Return why a flavor is skipped for a slice whose chain is charged in another one."""
+    return f"could not assign {flavor} flavor since the original workload is assigned: {original}"
 
 
 def resource_unavailable(resource: str) -> str:
@@ -171,7 +179,7 @@ def ends_when_queued(said: tuple[str, str] | None, kept_out: tuple[tuple[str, st
     """
     if said is None:
         return False
-    if said[0] in _NOT_QUEUED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist")):
+    if said[0] in _NOT_QUEUED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist")) or said == BEHIND:
         return True
     return any(said[0] == reason and said[1].startswith(begins) for reason, begins in kept_out)
 

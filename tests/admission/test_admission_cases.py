@@ -13,7 +13,11 @@ ALL = list(all_cases())
 
 @pytest.mark.parametrize("case", ALL, ids=[case["sentence"].replace(" ", "-") for case in ALL])
 def test_case(case: Case) -> None:
-    """What a case says holds; a sentence may begin with an id (IS-30, IS-31, IS-39)."""
+    """What a case says holds; a sentence may begin with an id (IS-30, IS-31, IS-39).
+
+    Those of slices (SL-81): EJ-013, EJ-023, EJ-024, EJ-025, EJ-026, EJ-027, EJ-028, EJ-030, SL-30, SL-31, SL-32, SL-34,
+    SL-36.
+    """
     player = Player(deepcopy(case))
     player.play()
     found = player.outcome()

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support.twin.admission_cases import Case
-from support.twin.instances import instance, shrink, with_groups
+from support.twin.instances import instance, shrink, with_groups, with_slices
 from support.twin.play import Both, Difference, difference
 
 pytestmark = pytest.mark.interpreted  # rounds are watched from inside
@@ -64,6 +64,22 @@ def test_is_31_groups_of_pod_sets_are_decided_as_the_literal_engine_decides_them
     for seed in range(FIRST, FIRST + RUNS // 5):
         found = difference(with_groups(seed, instance(seed)))
         assert found is None, f"seed {seed}: {found}"
+
+
+@pytest.mark.timeout(max(480, RUNS // 10))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_sl_80_slices_of_elastic_workloads_are_decided_as_the_literal_engine_decides_them(part: int) -> None:
+    """As Kueue, or otherwise by a rule that `support.twin.slices` lists; 20,000 instances in `make simulate`."""
+    grown = 0
+    seeds = range(FIRST + part, FIRST + RUNS * 2 // 5, PARTS)
+    for seed in seeds:
+        both = Both(with_slices(seed, instance(seed)))
+        try:
+            both.play()
+        except Difference as found:
+            pytest.fail(f"seed {seed}: {found}", pytrace=False)
+        grown += both.grown
+    assert grown > 0 or len(seeds) < 20
 
 
 @pytest.mark.parametrize("case", KEPT, ids=[case["sentence"].replace(" ", "-") for case in KEPT])

@@ -49,6 +49,8 @@ class Hold:
         self.key = (effective_priority(workload, boost=boost), -at, entry.uid)
         self.evicted = entry.evicted or entry.phase not in RESERVING
         self.timestamp = queue_timestamp(workload, by_creation=by_creation)
+        if entry.of_chain is not None and entry.of_chain.since:  # it is no younger for having grown
+            self.timestamp = min(self.timestamp, entry.of_chain.since)
 
     def counts_as(self, other: Hold) -> bool:
         """Say whether both are the same holding, of the same priority and as far on its way out."""
@@ -110,7 +112,7 @@ class Holders:
     def note(self, entry: Entry) -> bool:
         """Take note of what `entry` is charged now; True if its priority or its being evicted changed meanwhile."""
         old = self.holds.get(entry.uid)
-        if not entry.charged and (entry.held_counts is not None or entry.phase not in RESERVING):
+        if not entry.charged and (entry.held_counts is not None or entry.phase not in RESERVING or entry.superseded):
             if old is not None:
                 self._remove(entry.uid, old)
             return False

@@ -67,7 +67,7 @@ class Ledger:
         What can raise because of the entry is worked out first. It is changed before the totals are: they follow it.
         """
         due = due_of(entry)
-        counted = entry.phase if entry.phase in RESERVING else None
+        counted = entry.phase if entry.phase in RESERVING and not entry.superseded else None
         queue = entry.grant.queue if due or counted is not None else ""
         before, before_queue = entry.charged, entry.charged_queue
         same = queue == before_queue and (due is before or due == before)
@@ -141,6 +141,8 @@ class Ledger:
 
 def due_of(entry: Entry) -> Usage:
     """Return what `entry` has to be charged: the ledger's word if it has spoken, else what the object says."""
+    if entry.superseded:
+        return {}
     if entry.held_counts is not None:
         return entry.grant.of_pods(entry.held_counts)
     if entry.phase is Phase.ASSUMED:

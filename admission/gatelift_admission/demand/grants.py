@@ -26,6 +26,14 @@ class GrantedPodSet:
     usage: Amounts
     count: int
 
+    def reduced(self, count: int) -> GrantedPodSet:
+        """Return what `count` of the granted pods have."""
+        if count >= self.count or self.count <= 0:
+            return self
+        used = max(0, count)
+        usage = {name: amount // self.count * used for name, amount in self.usage.items()}
+        return GrantedPodSet(name=self.name, flavors=self.flavors, usage=usage, count=used)
+
     def cells(self, count: int) -> Usage:
         """Return the usage of `count` of the granted pods (`usage // granted * count`, Kueue's integer rule)."""
         if count >= self.count:
@@ -69,15 +77,16 @@ class Grant:
         A count of the pod set that is lowered frees nothing, since nothing says that a pod has gone.
         """
         reclaimable = reclaimable_counts(workload)
-        if not reclaimable:
-            return self.usage
+        return self.of_pods(self.counts_due(workload)) if reclaimable else self.usage
+
+    def counts_due(self, workload: Workload) -> dict[str, int]:
+        """Return how many pods of each pod set still need quota."""
+        reclaimable = reclaimable_counts(workload)
         counts = {one.name: one.count for one in workload.spec.pod_sets}
-        return self.of_pods(
-            {
-                one.name: one.count - max(0, reclaimable.get(one.name, 0) - max(0, counts.get(one.name, 0) - one.count))
-                for one in self.pod_sets
-            }
-        )
+        return {
+            one.name: one.count - max(0, reclaimable.get(one.name, 0) - max(0, counts.get(one.name, 0) - one.count))
+            for one in self.pod_sets
+        }
 
     def of_pods(self, counts: Mapping[str, int]) -> Usage:
         """Return the usage of so many of the granted pods, by pod set; others count zero."""

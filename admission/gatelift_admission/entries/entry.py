@@ -16,7 +16,7 @@ from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
 from gatelift_admission.entries.standings import QueueStanding, Stander
 from gatelift_admission.flavors.assignment import Cursor
-from gatelift_admission.values.model import PodSetDemand, Usage
+from gatelift_admission.values.model import ElasticSlice, PodSetDemand, Usage
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.numbers import signed
 from gatelift_kube.values.resources import ObjectKey
@@ -122,6 +122,10 @@ class Entry(Stander):
     """Root of the tree among whose texts (`stale`) that of this one is, "" for none."""
     asked: tuple[str, str] | None
     """The eviction asked for last, so that it is asked for once."""
+    of_chain: ElasticSlice | None
+    """Which slice of an elastic workload it is (`chains`); None for all others."""
+    superseded: bool
+    """A later slice of its chain holds quota, so that this one is charged nothing."""
 
     def __init__(self, uid: str, key: ObjectKey, workload: Workload, local_queue: ObjectKey) -> None:
         """Begin with what an object says, and nothing else known of it."""
@@ -138,7 +142,8 @@ class Entry(Stander):
         self.charged_local = self.queued_local = self.counted = self.held_counts = self.backoff_until = None
         self.preempted_of = self.cursors_of = self.searched = self.restarted = None
         self.cursor_of, self.spares_of = (0, 0, 0), (0, 0)
-        self.told = self.want = self.asked = None
+        self.told = self.want = self.asked = self.of_chain = None
+        self.superseded = False
 
     def search_anew(self) -> None:
         """Let the next search for flavors begin at the first."""

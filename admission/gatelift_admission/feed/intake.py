@@ -11,7 +11,7 @@ from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.entries.ordering import condition, is_true
 from gatelift_admission.entries.standings import FAULTY, QueueMove
-from gatelift_admission.feed import ghosts, places
+from gatelift_admission.feed import ghosts, places, slices
 from gatelift_admission.state import charging
 from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import QuantityError
@@ -51,6 +51,8 @@ def _new_entry(state: State, workload: Workload) -> Entry:
     known = state.local_queues.get(local)  # one object for all: a dict finds that without comparing names
     entry = Entry(workload.metadata.uid, key, workload, local if known is None else known.key)
     entry.told = _said(workload)
+    if state.chains.said:
+        slices.found(state, entry)
     return entry
 
 
@@ -132,5 +134,6 @@ def workload_removed(state: State, uid: str) -> None:
     _leave(state, entry)
     entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
     charging.settle(state, entry)
+    slices.forget(state, uid, entry)
     state.review.pop(uid, None)
     state.untold.pop(uid, None)

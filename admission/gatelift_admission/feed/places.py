@@ -9,7 +9,9 @@ import heapq
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, out_of_queue_reason
+from gatelift_admission.entries.reading import Reading
 from gatelift_admission.entries.standings import AWAKE, INADMISSIBLE, LEAVE, RESERVING
+from gatelift_admission.feed import slices
 from gatelift_admission.flavors.plain import demand_of
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import wakeups
@@ -31,7 +33,7 @@ def place(state: State, entry: Entry) -> None:
         unqueue(state, entry)
         state.tell(entry, said)
         return
-    reading = state.reader.read(entry.workload, state.namespace_defaults(entry.key.namespace))
+    reading = _read(state, entry)
     if reading.invalid:
         unqueue(state, entry)
         state.tell(entry, (texts.MISCONFIGURED, texts.invalid_resources(reading.invalid)))
@@ -41,6 +43,7 @@ def place(state: State, entry: Entry) -> None:
         state.ledger.wait(entry.queue, entry.local_queue, 1)
         entry.queued_local = entry.local_queue
     out = entry.on_hold or entry.ghost or (entry.backoff_until is not None and entry.backoff_until > state.now)
+    out = out or (said is not None and said == texts.BEHIND)
     same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
     same = same and entry.obstacle == reading.obstacle
     failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
@@ -69,6 +72,12 @@ def place(state: State, entry: Entry) -> None:
         _expect_evaluation(state, entry)
 
 
+def _read(state: State, entry: Entry) -> Reading:
+    """Return what the object says about its place: of a slice as far as it grows its chain."""
+    reading = state.reader.read(entry.workload, state.namespace_defaults(entry.key.namespace))
+    return slices.as_slice(state, entry, reading) if entry.of_chain is not None else reading
+
+
 def _expect_evaluation(state: State, entry: Entry) -> None:
     """Let the workload be told that it waits unless it is evaluated before; times only grow: the first is due first."""
     state.unevaluated.append((state.now + state.settings.pending_text_after, entry.uid))
@@ -89,6 +98,8 @@ def _target(state: State, entry: Entry) -> tuple[QueueModel | None, tuple[str, s
         return None, (texts.MISCONFIGURED, texts.missing("ClusterQueue", local.object.spec.cluster_queue))
     if not queue.admits:
         return queue, (texts.SUSPENDED, texts.inactive("ClusterQueue", queue.name))
+    if entry.of_chain is not None and state.chains.behind(entry, queue.name):
+        return queue, texts.BEHIND
     return queue, None
 
 
@@ -126,8 +137,10 @@ def _holds(state: State, root: str, queue: QueueModel, one: PendingClass, entry:
         return True
     if not state.wakes.careful(root, state.settings):
         return False
-    demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
-    if demand is None:  # it has a choice of flavors
+    demand = None
+    if entry.of_chain is None:
+        demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
+    if demand is None:  # it has a choice of flavors, or asks for what a chain lacks
         return state.wakes.kept_quota.above(root, entry.priority) and queue.pending.hold(one, ())
     needs = tuple(demand.usage.items())
     left = wakeups.kept_in(state, root).leaves(needs, state.room(queue), entry.priority, within=False)
@@ -139,6 +152,15 @@ def set_aside(state: State, entry: Entry, queue: QueueModel) -> None:
     queue.pending.set_aside(entry)
     if entry.backoff_until is not None and state.now < entry.backoff_until < float("inf"):
         heapq.heappush(state.backoffs, (entry.backoff_until, entry.uid))
+
+
+def expire_backoffs(state: State) -> None:
+    """Let those be reviewed whose backoff is over."""
+    while state.backoffs and state.backoffs[0][0] <= state.now:
+        _, uid = heapq.heappop(state.backoffs)
+        entry = state.entries.get(uid)
+        if entry is not None:
+            state.review[uid] = entry
 
 
 def unqueue(state: State, entry: Entry) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gatelift_admission import texts
+from gatelift_admission.demand.growth import beside, sticky
 from gatelift_admission.flavors.assignment import SEVERITY, AssignedPodSet, Assignment, Cursor, Mode, Trial
 from gatelift_admission.flavors.search import Market, Search
 from gatelift_admission.values import amounts
@@ -22,6 +23,7 @@ def assign(market: Market, pod_sets: tuple[PodSetDemand, ...], cursor: Cursor = 
     """Find flavors for all pod sets; stops at the first pod set that cannot fit."""
     found = _Assigning(market, pod_sets)
     result = found.result
+    result.held = market.held
     listed: list[tuple[int, AssignedPodSet]] = []
     for members in _groups(pod_sets):
         together = found.group(members, cursor)
@@ -73,15 +75,21 @@ class _Assigning:
             requests = pod_sets[index].totals()
             if POD_COUNT in self.market.catalogue.by_resource:
                 requests[POD_COUNT] = pod_sets[index].count
+            if self.market.held is not None:
+                requests = beside(requests, self.market.held.get(pod_sets[index].name))
             listed.append(AssignedPodSet(pod_sets[index].name, pod_sets[index].count, requests))
         tried: dict[str, int] = {}
         for index in reversed(members):  # the first that asks for a resource says where its search goes on
             if index < len(cursor):
                 tried.update(cursor[index])
+        if self.market.held is not None:
+            self._keep(members, listed)
         if len(members) == 1:
             self._find(members, tried, listed[0])
             return listed
         whole = AssignedPodSet("", 0, _together(listed))
+        for one in listed:
+            whole.flavors.update(one.flavors)
         self._find(members, tried, whole)
         for one in listed:
             one.flavors = {name: flavor for name, flavor in whole.flavors.items() if name in one.requests}
@@ -89,6 +97,21 @@ class _Assigning:
             one.mode, one.level, one.short = whole.mode, whole.level, whole.short
             one.reasons, one.reason, one.attempts = list(whole.reasons), whole.reason, list(whole.attempts)
         return listed
+
+    def _keep(self, members: tuple[int, ...], listed: list[AssignedPodSet]) -> None:
+        """Give the members the flavors that they have in resource groups of which they ask for nothing more.
+
+        These are not searched: what runs stays where it is, whatever has become of its flavor.
+        """
+        catalogue, held = self.market.catalogue, self.market.held or {}
+        known = sticky(held, [self.pod_sets[index].name for index in members])
+        more = {name for one in listed for name, amount in one.requests.items() if amount}
+        for group in catalogue.groups:
+            if group.resources.isdisjoint(more):
+                for one in listed:
+                    one.flavors.update(
+                        {name: known[name] for name in one.requests if name in group.resources and name in known}
+                    )
 
     def _find(self, members: tuple[int, ...], tried: Mapping[str, int], out: AssignedPodSet) -> None:
         """Find flavors for what `out` requests, which have to suit all members."""

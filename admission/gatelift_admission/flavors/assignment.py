@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gatelift_admission import texts
+from gatelift_admission.demand.growth import Held
 from gatelift_admission.values.model import Amounts, Cell, Usage
 
 Cursor = tuple[dict[str, int], ...]
@@ -96,6 +97,8 @@ class Assignment:
     """Earlier pod sets had a choice of flavors, so any release in the queue's cells may change the outcome."""
     out_of_reach: int = 0
     """How many would have to leave who cannot be stopped now, where that is all that would help."""
+    held: Held | None = None
+    """What is charged already beside this, of a slice that grows its chain."""
 
     @property
     def reason(self) -> str:

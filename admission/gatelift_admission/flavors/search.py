@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gatelift_admission import texts
+from gatelift_admission.demand.growth import Held, sticky
 from gatelift_admission.flavors.assignment import SEVERITY, Mode, Pins, Trial
 from gatelift_admission.flavors.catalogue import Catalogue, Group
 from gatelift_admission.flavors.matching import flavor_objection
@@ -37,6 +38,8 @@ class Market:
     """None: preemption is out of the question."""
     pins: Pins | None = None
     """If set, no other flavors are considered."""
+    held: Held | None = None
+    """What the chain of a slice that grows it is charged already: just the rest is asked for, in the same flavors."""
 
 
 class Search:
@@ -103,6 +106,12 @@ class Search:
         objection = texts.flavor_not_found(flavor) if known is None else self._objection(known)
         if objection is not None:
             return Trial(flavor, Mode.NO_FIT, 0, (objection,), texts.NO_MATCHING_FLAVOR, ())
+        if self.market.held is not None:
+            original = self._original(self.market.held)
+            if original not in ("", flavor):
+                return Trial(
+                    flavor, Mode.NO_FIT, 0, (texts.not_original(flavor, original),), texts.NO_MATCHING_FLAVOR, ()
+                )
         return self._quota(flavor)
 
     def _objection(self, flavor: ResourceFlavor) -> str | None:
@@ -112,6 +121,11 @@ class Search:
             if found is not None:
                 return found
         return None
+
+    def _original(self, held: Held) -> str:
+        """Return in which flavor the first of the resources is charged already, "" where none is."""
+        known = sticky(held, [self.pod_sets[index].name for index in self.members])
+        return next((known[name] for name in self.wanted if name in known), "")
 
     def _quota(self, flavor: str) -> Trial:
         tree, node = self.market.tree, self.market.node

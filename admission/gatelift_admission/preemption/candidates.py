@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gatelift_admission.charges.holders import Holders, VictimKey
-from gatelift_admission.entries.entry import Entry
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.quota.nodes import TreeNode
 from gatelift_admission.quota.tree import Tree
@@ -72,6 +72,8 @@ class Scene:
     """Workloads that the seeker does not preempt (`Entry.spares`): UIDs with a number below the one beside them."""
     outside: tuple[int, int] | None = None
     """What has happened from outside by now: a workload that was preempted since is not preempted again."""
+    chain: str = ""
+    """That of which the seeker is a slice, "" for none: nobody of it leaves for the seeker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def read(scene: Scene, seeker: Seeker, stream: CandidateStream, *, leaving: bool
         entry = known.entries[uid]
         if (scene.spared and spares(scene, uid)) or (entry.preempted_of is not None and again(scene, entry)):
             continue
+        if entry.of_chain is not None and (entry.of_chain.chain == scene.chain or entry.phase is Phase.ASSUMED):
+            continue  # its own; or one that took its chain's place just now, of which nothing is written yet
         if entry.standing is FAULTY:
             continue  # it is not known whether it could be stopped
         if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):

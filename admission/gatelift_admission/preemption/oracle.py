@@ -71,6 +71,7 @@ class Oracle:
                 closed=scene.closed,
                 spared=scene.spared,
                 outside=scene.outside,
+                chain=scene.chain,
             )
         seeker = Seeker(
             node=self.node,

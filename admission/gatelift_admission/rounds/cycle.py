@@ -23,6 +23,8 @@ How the parts fit
     stale      texts that may have grown old      retelling  brings them up to date
     outcomes   what becomes of a head             progress   a round, as far as it has come
     classes    order of what waits in a queue     charging   charges, and what they release
+    chains     slices of elastic workloads       growth     what a slice asks for beside its chain's charge
+    slices     they come, go and replace others
     known      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
@@ -50,7 +52,7 @@ from typing import Final
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
-from gatelift_admission.feed import faults, places
+from gatelift_admission.feed import faults, places, slices
 from gatelift_admission.flavors.assignment import Assignment, Mode
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
@@ -223,6 +225,9 @@ class Cycle:
         The moment of one may have ended while the round was cut: then it has to be looked at anew, nothing wakes it.
         """
         entry, queue, plan = nominee.entry, nominee.queue, nominee.plan
+        if entry.of_chain is not None and slices.is_late(self._state, entry, round_.claims.victims):
+            self._state.review[entry.uid] = entry
+            return
         if not plan.targets and plan.assignment.mode is Mode.FIT:
             self._let_in(round_, nominee, plan, decisions)  # nearly all: nothing else can be said of it
         elif not nominee.postponed:

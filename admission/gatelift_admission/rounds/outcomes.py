@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase
-from gatelift_admission.feed import places
+from gatelift_admission.feed import places, slices
 from gatelift_admission.flavors.assignment import Assignment, Cursor, Mode
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
@@ -103,6 +103,7 @@ class RoundOutcomes:
             decisions.append(asked)
             round_.progress = True
             state.holders.note(victim)
+            slices.look_again(state, victim)
             wakeups.preempted(state, round_.root, victim)
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self.wait(round_, entry, queue, plan.assignment, text)
@@ -177,12 +178,16 @@ class RoundOutcomes:
         if queue.pending.blocked is entry:
             queue.pending.unblock()  # the room that it kept is used now, not given back
         places.unqueue(state, entry)
+        record = state.chains.record(entry.of_chain.chain) if entry.of_chain is not None else None
         found = reservation.outcome(plan, queue)
         entry.grant, entry.phase, entry.held_counts = found.grant, Phase.ASSUMED, None
         entry.search_anew()
         entry.evicted = entry.preempted = False
         entry.reserved_at = state.now + state.unix_offset
+        if record is not None:
+            slices.takes_place(state, entry, record)
         state.tell(entry, None)
         entry.told = None
         charging.settle(state, entry)
-        return reservation.decision(entry, queue, found, state.now + state.unix_offset)
+        replaces = record.uid if record is not None else ""
+        return reservation.decision(entry, queue, found, state.now + state.unix_offset, replaces)

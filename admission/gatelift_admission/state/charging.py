@@ -6,9 +6,9 @@ Neighbours: `ledger` charges, `known` holds what else depends on it, `wakeups` e
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
 from gatelift_admission.state import wakeups
 from gatelift_admission.state.known import State
 from gatelift_admission.values.model import Cell, Usage
@@ -31,6 +31,9 @@ class Release:
 
 def settle(state: State, entry: Entry) -> None:
     """Charge an entry what is due, and wake the classes that what it releases may let fit."""
+    if entry.of_chain is not None:
+        settle_chain(state, entry.of_chain.chain)
+        return
     before, root_of = entry.charged, entry.charged_queue
     if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
         entry.came_back = entry.came_back or entry.preempted
@@ -61,6 +64,70 @@ def settle(state: State, entry: Entry) -> None:
     if freed:
         priority = effective_priority(entry.workload, boost=state.settings.priority_boost)
         _released(state, Release(root_of, freed, usage, priority, outside=not preempted))
+
+
+def settle_chain(state: State, chain: str) -> None:
+    """Charge all slices of a chain what is due to them, as one: what goes from one to another is released by none."""
+    change = _ChainCharge()
+    for one in state.chains.review(chain):
+        change.settle(state, one)
+        if one.phase is Phase.PENDING:
+            state.review[one.uid] = one  # what it asks for, or whether it may, depends on the others
+    tree = state.ledger.tree
+    for queue, before in change.before.items():
+        now = change.now.get(queue, {})
+        usage = state.wakes.kept_quota.recharged(tree, (queue, before), (queue, now))
+        freed = {cell for cell, amount in before.items() if now.get(cell, 0) < amount}
+        if freed and not change.asked and state.settings.preemption_patience > 0:
+            state.postponed.ended(tree, queue, usage, state.now)
+        freed |= change.candidates.get(queue, set())
+        if freed:
+            _released(state, Release(queue, freed, usage, change.priority, outside=not change.preempted))
+
+
+@dataclass(slots=True, eq=False)
+class _ChainCharge:
+    """What a change of the charges of one chain comes to, by ClusterQueue."""
+
+    before: dict[str, Usage] = field(default_factory=dict)
+    now: dict[str, Usage] = field(default_factory=dict)
+    candidates: dict[str, set[Cell]] = field(default_factory=dict)
+    """What is held by one that may be preempted from now on, and could not before."""
+    priority: int = 0
+    asked: bool = False
+    preempted: bool = False
+
+    def settle(self, state: State, entry: Entry) -> None:
+        """Charge one slice, and note what is another than it was."""
+        before, queue, was = entry.charged, entry.charged_queue, entry.counted
+        asked, preempted = entry.evicted, entry.preempted
+        state.ledger.settle(entry)
+        if entry.phase not in RESERVING:
+            entry.came_back = preempted
+            entry.evicted = entry.preempted = False
+        changed = state.holders.note(entry) or (was is Phase.ASSUMED and entry.phase is not Phase.ASSUMED)
+        if changed and entry.charged_queue:
+            self.before.setdefault(entry.charged_queue, {})
+            self.candidates.setdefault(entry.charged_queue, set()).update(entry.charged)
+        if (queue, before) == (entry.charged_queue, entry.charged):
+            return
+        if queue:
+            state.generations[queue] = state.generations.get(queue, 0) + 1
+            _add(self.before.setdefault(queue, {}), before)
+            self.asked, self.preempted = self.asked or asked, self.preempted or preempted
+        if entry.charged_queue:
+            _add(self.now.setdefault(entry.charged_queue, {}), entry.charged)
+        self.before.setdefault(entry.charged_queue or queue, {})
+        self.priority = effective_priority(entry.workload, boost=state.settings.priority_boost)
+        if state.settings.text_refresh > 0:
+            _grow_old(state, queue, entry.charged_queue)
+        if _off_the_tree(state, entry, queue):
+            state.restructure()
+
+
+def _add(total: Usage, usage: Usage) -> None:
+    for cell, amount in usage.items():
+        total[cell] = total.get(cell, 0) + amount
 
 
 def _off_the_tree(state: State, entry: Entry, before: str) -> bool:

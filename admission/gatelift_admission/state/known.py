@@ -12,10 +12,12 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift_admission.charges.chains import Chains
 from gatelift_admission.charges.debts import Debts
 from gatelift_admission.charges.holders import Holders
 from gatelift_admission.charges.ledger import Ledger
 from gatelift_admission.charges.loans import Loans
+from gatelift_admission.demand.growth import Held
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.reading import WorkloadReader
@@ -73,6 +75,7 @@ class State:
     submitted: dict[ObjectKey, dict[str, Entry]] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     holders: Holders = field(default_factory=Holders)
+    chains: Chains = field(default_factory=Chains)
     debts: Debts = field(default_factory=Debts)
     loans: Loans = field(default_factory=Loans)
     adrift: dict[str, Amounts] = field(default_factory=dict)
@@ -155,6 +158,7 @@ class State:
         for entry in self.entries.values():
             if entry.queue:
                 waiting.setdefault(entry.queue, []).append(entry)
+        self.chains.recharge()
         self.ledger.recount(self.entries.values())
         self.holders.recount(self.entries.values())
         for name, queue in self.queues.items():
@@ -242,12 +246,14 @@ class State:
             raise RuntimeError("the quota tree was not built: call ensure() first")
         return tree.queues[name]
 
-    def market(self, queue: QueueModel, oracle: Oracle | None = None, pins: Pins | None = None) -> Market:
+    def market(
+        self, queue: QueueModel, oracle: Oracle | None = None, pins: Pins | None = None, held: Held | None = None
+    ) -> Market:
         """Return where the workloads of `queue` look for flavors; without `oracle`, nothing is preempted."""
         tree = self.ensure()
         node = tree.queues[queue.name]
         ask = oracle.ask if oracle is not None else None
-        return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared, ask, pins)
+        return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared, ask, pins, held)
 
     def oracle(self, entry: Entry, queue: QueueModel, claimed: frozenset[str] = frozenset()) -> Oracle | None:
         """Return the oracle of what preemption could do for `entry`; None in a queue that may not preempt."""
@@ -263,6 +269,7 @@ class State:
             unreachable=self.unreachable,
             spared=entry.spares if entry.spares and entry.spares_of == outside else (),
             outside=outside,
+            chain=entry.of_chain.chain if entry.of_chain is not None else "",
         )
         return Oracle(
             scene=scene,

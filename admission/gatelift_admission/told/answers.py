@@ -5,7 +5,10 @@ Neighbours: `engine` is asked all of it, `statuses` works out figures, `explain`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gatelift_admission.demand import grants
+from gatelift_admission.demand.growth import beside
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.state.known import State
 from gatelift_admission.told import explain, statuses
@@ -30,6 +33,16 @@ class EngineAnswers:
         """Return what a workload is charged now, by (flavor, resource)."""
         entry = self.state.entries.get(uid)
         return dict(entry.charged) if entry is not None else {}
+
+    def usage_of(self, uid: str, counts: Mapping[str, int]) -> Usage:
+        """Return what so many of the granted pods of a workload ask for, charged or not; nothing without a grant."""
+        entry = self.state.entries.get(uid)
+        return entry.grant.of_pods(counts) if entry is not None else {}
+
+    def record_of(self, chain: str) -> str:
+        """Return the UID of the slice that holds the charge of a chain, "" where none does."""
+        found = self.state.chains.record(chain)
+        return found.uid if found is not None else ""
 
     def charged_queue(self, uid: str) -> str:
         """Return in which ClusterQueue a workload is charged now, "" for none."""
@@ -95,15 +108,18 @@ class EngineAnswers:
             return True  # nothing can be made of a template whose quantities cannot be read
 
     def requests(self, uid: str) -> tuple[PodSetResources, ...]:
-        """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities."""
+        """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities.
+
+        Of a slice that grows its chain it is what that is not charged already.
+        """
         entry = self.state.entries.get(uid)
-        return (
-            ()
-            if entry is None or not entry.queue
-            else tuple(
-                PodSetResources(one.name, {name: to_quantity(amount, name) for name, amount in one.totals().items()})
-                for one in entry.pod_sets
-            )
+        if entry is None or not entry.queue:
+            return ()
+        held = self.state.chains.held(entry) or {}
+        asked = [(one.name, beside(one.totals(), held.get(one.name))) for one in entry.pod_sets]
+        return tuple(
+            PodSetResources(name, {resource: to_quantity(amount, resource) for resource, amount in found.items()})
+            for name, found in asked
         )
 
     def explain(self, uid: str) -> Explanation | None:

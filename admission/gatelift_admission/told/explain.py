@@ -79,7 +79,7 @@ def _verdicts(state: State, entry: Entry) -> tuple[FlavorVerdict, ...]:
     queue = state.queues.get(entry.queue)
     if queue is None or not queue.admits:
         return ()
-    assignment = assign(state.market(queue), entry.pod_sets)
+    assignment = assign(state.market(queue, held=state.chains.held(entry)), entry.pod_sets)
     return tuple(
         FlavorVerdict(
             pod_set=one.name,

@@ -106,6 +106,8 @@ def _hindrance(state: State, entry: Entry, queue: QueueModel) -> str:
         return texts.NAMESPACE_MISMATCH
     if entry.obstacle:
         return entry.obstacle
+    if state.chains.behind(entry, queue.name):
+        return texts.BEHIND_SLICE
     if entry.standing is INADMISSIBLE:
         return "it waits until its backoff is over, or until somebody lets it queue again"
     return ""

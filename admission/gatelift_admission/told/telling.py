@@ -89,7 +89,7 @@ def overdue(state: State, budget: int) -> None:
 
 def stop_of(state: State, entry: Entry) -> Evict | Unreserve | None:
     """Return what has to happen to a workload with quota whose queue or owner wants it to stop; once per cause."""
-    if entry.phase is not Phase.RESERVED and entry.phase is not Phase.ADMITTED:
+    if (entry.phase is not Phase.RESERVED and entry.phase is not Phase.ADMITTED) or entry.superseded:
         return None
     found = _stop(state, entry)
     if found is None or is_true(entry.workload, "Evicted"):

@@ -53,6 +53,20 @@ class PodSetDemand:
         return {name: min(amount * self.count, 2**63 - 1) for name, amount in self.per_pod.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticSlice:
+    """Which slice of which chain a workload is: all Workloads of one elastic object in a row (KEP-77, decision 106)."""
+
+    chain: str
+    """What all of a chain have in common: the UID of its first slice."""
+    number: int
+    """Of the size, which only grows: of two slices that hold quota the one with the higher number is charged."""
+    by_parts: bool = False
+    """Any size between what is granted and what is wanted will do, else all that is wanted or nothing."""
+    since: float = 0.0
+    """Unix time of the chain's beginning, by which it is newer or older than others as a victim; 0: of this slice."""
+
+
 class Reserve(NamedTuple):
     """Quota is reserved, and already charged inside the engine: write it, or call `Engine.forget`.
 
@@ -69,6 +83,9 @@ class Reserve(NamedTuple):
     flavors_considered: str
     message: str
     event: str
+    replaces: str = ""
+    """UID of the slice whose place it takes in its chain: its charge has gone over, and goes back if this is forgotten.
+    `admission` is all that the chain is charged from now on, which may be more than this slice asks for."""
 
 
 class Inadmissible(NamedTuple):

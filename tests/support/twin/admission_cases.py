@@ -18,11 +18,12 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
     workloads   name -> {queue, priority, created, namespace, sets: {pod set: {count, min_count, requests, selector,
                 tolerations, affinity, group}}} or, for one pod set `main`, its fields at once;
                 `held: {pod set: {resource: flavor}}` makes it admitted from the start, at second `reserved_at`;
-                `evicted: true` says that it was told to stop
+                `evicted: true` says that it was told to stop;
+                `slice: {chain, number, by_parts}` makes it a slice of an elastic workload
     steps       default [cycle]; `cycle`, {finish: w}, {release: w}, {forget: w}, {submit: w} (then it is not fed at
                 the start), {stop: [queue, policy]}, {label: [namespace, labels]}, {count: [w, {pod set: count}]},
                 {stopped: w} (its eviction ends: it waits again), {priority: [w, value]},
-                {check: [w, state]} (of a check of a waiting one)
+                {check: [w, state]} (of a check of a waiting one), {slice: [w, fields]} (which slice it is by now)
     expect      reserved: {w: {pod set: {resource: flavor}}} (all that hold a decision or `held`),
                 conditions, evicted, unreserved: {w: [reason, message]}, pending: {queue: [w in order]},
                 usage: {queue: {flavor: {resource: [total, borrowed]}}}, checks: {w: [check]},
@@ -43,7 +44,15 @@ import yaml
 from gatelift_admission.engine import Engine
 from gatelift_admission.preemption.fair import FINAL_SHARE, INITIAL_SHARE
 from gatelift_admission.values.amounts import multiply, parse, to_text
-from gatelift_admission.values.model import EngineSettings, Evict, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_admission.values.model import (
+    ElasticSlice,
+    EngineSettings,
+    Evict,
+    Inadmissible,
+    Preempt,
+    Reserve,
+    Unreserve,
+)
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -198,6 +207,8 @@ class Player:
             self.reserved[name] = spec["held"]
         elif name in self.states:
             status = WorkloadStatus(admission_checks=(AdmissionCheckState("x", self.states[name]),))
+        if "slice" in spec:
+            self.engine.set_slice(name, ElasticSlice(**spec["slice"]))
         return workload(
             name,
             *made,
@@ -242,10 +253,16 @@ class Player:
         elif what == "check":
             name, self.states[name] = value
             self.engine.workload_changed(self.workload(name), 0.0)
-        elif what == "label":
-            self.engine.namespace_changed(*value)
+        elif what in ("label", "slice"):
+            self._say(what, *value)
         else:
             raise ValueError(f"no step is called {what!r}")
+
+    def _say(self, what: str, name: str, value: dict[str, Any]) -> None:
+        if what == "slice":
+            self.engine.set_slice(name, ElasticSlice(**value))
+        else:
+            self.engine.namespace_changed(name, value)
 
     def _cycle(self) -> None:
         for one in rest(self.engine):
@@ -253,6 +270,7 @@ class Player:
                 self.reserved[one.uid] = {ps.name: ps.flavors for ps in one.admission.pod_set_assignments}
                 self.counts[one.uid] = {ps.name: ps.count for ps in one.admission.pod_set_assignments}
                 self.conditions.pop(one.uid, None)
+                self.reserved.pop(one.replaces, None)
                 if one.checks:
                     self.checks[one.uid] = list(one.checks)
             elif isinstance(one, Inadmissible):

@@ -16,6 +16,7 @@ from support.twin.flavors import PodSetResult
 from support.twin.partial import assignment_and_targets
 from support.twin.queues import TwinQueue
 from support.twin.records import Granted, Snapshot, Work
+from support.twin.slices import BEHIND, behind, family, merged, superseded
 from support.twin.world import World, read_work
 
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
@@ -118,6 +119,8 @@ class Twin:
         """Put a workload where it belongs: admissible ones (1.4, IsAdmissible) in the queue of their LocalQueue."""
         admissible = work.active and not work.reserved and not work.finished
         target = self.queue_for(work) if admissible else ""
+        if work.chain and behind(self.world, work, target):
+            target = ""
         for queue in self.queues.values():
             if queue.name != target:
                 queue.remove(work.uid)
@@ -136,7 +139,9 @@ class Twin:
         name = local.spec.cluster_queue
         if name not in self.world.cluster_queues:
             return "Misconfigured", f"ClusterQueue {name} doesn't exist"
-        return None if self.world.active(name) else ("Suspended", f"ClusterQueue {name} is inactive")
+        if not self.world.active(name):
+            return "Suspended", f"ClusterQueue {name} is inactive"
+        return BEHIND if work.chain and behind(self.world, work, name) else None
 
     # -- workloads -----------------------------------------------------------------------------------------------
 
@@ -144,8 +149,11 @@ class Twin:
         """Take note of a workload; one that frees quota raises the generation of its queue (2.2)."""
         work = read_work(workload)
         old = self.world.works.get(work.uid)
-        if old is not None and old.reserved:
+        if old is not None and old.reserved and not superseded(self.world, old):
             self.generations[old.queue] = self.generations.get(old.queue, 0) + 1
+        if work.uid in self.world.slices:
+            work.chain, work.number, work.by_parts = self.world.slices[work.uid]
+            work.shape = f"{work.shape} {work.chain} {work.number}"
         if old is not None and not old.reserved and not work.reserved:
             # The cursor is carried over with the queue's record of the workload (2.5; 5.1, "cursor carry-over").
             work.cursor, work.cursor_generation = old.cursor, old.cursor_generation
@@ -157,14 +165,27 @@ class Twin:
             queue.heap.pop(work.uid, None)
             queue.inadmissible.pop(work.uid, None)
         self._place(work, now)
+        self._place_chain(work, now)
 
-    def remove(self, uid: str) -> None:
+    def _place_chain(self, work: Work, now: float) -> None:
+        """Look again at what waits in a chain of which something has changed."""
+        for one in family(self.world, work) if work.chain else ():
+            if one is not work and not one.reserved:
+                for queue in self.queues.values():
+                    queue.heap.pop(one.uid, None)
+                    queue.inadmissible.pop(one.uid, None)
+                one.cursor = {}
+                self._place(one, now)
+
+    def remove(self, uid: str, now: float) -> None:
         """Forget a workload that is finished or deleted."""
         old = self.world.works.pop(uid, None)
         for queue in self.queues.values():
             queue.remove(uid)
         if old is not None and old.reserved:
             self.generations[old.queue] = self.generations.get(old.queue, 0) + 1
+        if old is not None:
+            self._place_chain(old, now)
 
     def reach(self, uid: str, now: float, *, unreachable: bool) -> None:
         """Take note that a workload cannot be stopped now, or can again; all that wait are looked at again."""
@@ -172,7 +193,7 @@ class Twin:
         if work is None or work.unreachable is unreachable:
             return
         work.unreachable = unreachable
-        if work.reserved:
+        if work.reserved and not superseded(self.world, work):
             self.restructured(set(self.world.cluster_queues), now)
 
     # -- waking --------------------------------------------------------------------------------------------------
@@ -208,6 +229,11 @@ class Twin:
         last = [uid for uid in outcome.heads if first is not None and uid not in first]
         for entry in Round(snapshot).process_all(entries, last):
             self._conclude(entry, outcome, now)
+        for uid in [*outcome.preempted, *outcome.admitted]:
+            self._place_chain(self.world.works[uid], now)
+        for uid, said in outcome.told.items():
+            if said == BEHIND:
+                self._place(self.world.works[uid], now)
         return outcome
 
     def _heads(self, root: str | None) -> list[tuple[TwinQueue, Work]]:
@@ -288,6 +314,12 @@ class Twin:
             Granted(ps.name, {name: one.flavor for name, one in ps.choices.items()}, _used(ps), ps.count, ps.count)
             for ps in entry.assignment.pod_sets
         ]
+        record, work.unwritten = work.record, bool(work.chain)
+        if record is not None:
+            work.granted = [merged((work.held or {}).get(one.name), one) for one in work.granted]
+            self.generations[queue.name] = self.generations.get(queue.name, 0) + 1
+            now = record.reserved_at
+            work.unreachable = work.unreachable or record.unreachable
         work.queue, work.reserved, work.evicted, work.reserved_at = queue.name, True, False, now
         work.admitted = not self.required_checks(work)
         work.cursor = {}

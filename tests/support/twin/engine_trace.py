@@ -18,7 +18,7 @@ from gatelift_admission.engine import is_compiled
 from gatelift_admission.values.model import Preempt, Reserve
 from support.twin.engine import Twin
 from support.twin.feed import Fed
-from support.twin.instances import instance
+from support.twin.instances import instance, with_slices
 
 CALLS_MAX = 200
 """Calls of `cycle` in which an instance this small comes to rest, some of them with a budget of one step."""
@@ -28,7 +28,7 @@ class Nobody:
     """Stands where `Fed` has the twin: it keeps when somebody was let in, and who was asked to leave."""
 
     def __init__(self) -> None:
-        self.world = SimpleNamespace(namespaces={}, works={}, fair=None)
+        self.world = SimpleNamespace(namespaces={}, works={}, fair=None, slices={})
 
     def feed(self, *_: Any) -> None:
         """Ignore an object."""
@@ -79,8 +79,12 @@ class Alone(Fed):
 
 
 def trace(seed: int) -> list[str]:
-    """Return all that the engine says of one instance; each third one has calls that are cut after every step."""
-    alone = Alone(instance(seed), twin=cast("Twin", Nobody()), budget=1 if seed % 3 == 0 else 150)
+    """Return all that the engine says of one instance; each third one has calls that are cut after every step.
+
+    Each fourth one has slices of elastic workloads.
+    """
+    case = with_slices(seed, instance(seed)) if seed % 4 == 0 else instance(seed)
+    alone = Alone(case, twin=cast("Twin", Nobody()), budget=1 if seed % 3 == 0 else 150)
     alone.play()
     return alone.lines
 

@@ -12,6 +12,7 @@ from support.twin.partial import assignment_and_targets
 from support.twin.quota import Usage, add_usage, root_of, used
 from support.twin.records import QueueView, Snapshot, Work
 from support.twin.sharing import Contestant, winner
+from support.twin.slices import BEHIND
 from support.twin.targets import Candidate, fits
 
 LOST = "Workload no longer fits after processing another workload"
@@ -55,6 +56,8 @@ class Round:
 
     snapshot: Snapshot
     claimed: dict[str, Work] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
+    """Slices whose place others of their chain have taken."""
 
     def process_all(self, entries: list[Entry], last: Container[str] = ()) -> list[Entry]:
         """Process entries in order and return them in it (2.7); those of `last` that cannot fit come at the end."""
@@ -101,7 +104,14 @@ class Round:
         one.keep_cursor = False
 
     def process(self, one: Entry) -> None:
-        """Process one entry (steps 1-11)."""
+        """Process one entry (steps 1-11), unless its chain leaves for another one, or a victim has grown meanwhile."""
+        record = one.work.record
+        if record is not None and record.uid in self.claimed:
+            one.requeue, (one.reason, one.message) = queues.GENERIC, BEHIND
+            return
+        if any(target.work.uid in self.replaced for target in one.targets):
+            one.requeue, one.reason, one.message = queues.FAILED_AFTER_NOMINATION, "WaitingForQuota", LOST
+            return
         fitting = self._fits(one)
         if self._overlaps(one):
             self._recompute(one)
@@ -131,6 +141,9 @@ class Round:
         add_usage(one.view.node, one.assignment.usage())
         if mode == "Fit":
             one.admitted = True
+            if one.work.record is not None:
+                self.replaced.add(one.work.record.uid)
+                del one.view.holders[one.work.record.uid]  # what it holds is held by the other one
             return
         one.preempting, one.keep_cursor = True, False
         one.requeue, one.reason = queues.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads"

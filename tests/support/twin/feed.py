@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.values.model import EngineSettings, Reserve
+from gatelift_admission.values.model import ElasticSlice, EngineSettings, Reserve
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     AdmissionCheckSpec,
@@ -123,6 +123,10 @@ class Fed:
         """Feed a workload as it is written now; without `status` it waits."""
         self.version += 1
         spec = self.case["workloads"][uid]
+        if "slice" in spec:
+            said = ElasticSlice(**spec["slice"])
+            self.fast.set_slice(uid, said)
+            self.twin.world.slices[uid] = (said.chain, said.number, said.by_parts)
         self.objects[uid] = workload(
             uid,
             *(_pod_set(one, fields) for one, fields in (spec.get("sets") or {"main": spec}).items()),
@@ -153,7 +157,7 @@ class Fed:
         elif what == "finish":
             if value in self.objects:
                 self.fast.workload_removed(value)
-                self.twin.remove(value)
+                self.twin.remove(value, self.clock)
                 del self.objects[value]
                 self.reserves.pop(value, None)
         elif what in ("confirm", "stopped"):

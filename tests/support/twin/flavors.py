@@ -15,7 +15,7 @@ from gatelift_kube.objects.kueue import ClusterQueueSpec, ResourceGroup
 from support.twin.arithmetic import minus, plus
 from support.twin.matching import affinity_matches, untolerated
 from support.twin.quota import Cell, Usage, available, lowest_fitting, potential
-from support.twin.records import Cursor, QueueView, Snapshot, Work
+from support.twin.records import Cursor, Granted, QueueView, Snapshot, Work
 
 NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 """Fine modes, worst to best (2.5)."""
@@ -123,6 +123,8 @@ class Search:
     oracle: Oracle
     pins: Pins | None = None
     assumed: Usage = field(default_factory=dict)
+    held: dict[str, Granted] | None = None
+    """What the chain of a slice is charged already, by pod set."""
 
 
 def totals(pods: PodSetDemand, count: int, spec: ClusterQueueSpec) -> dict[str, int]:
@@ -143,13 +145,19 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
     for indices in _groups(work.pod_sets):
         members = [work.pod_sets[index] for index in indices]
         for index, pods in zip(indices, members, strict=True):
-            done[index] = PodSetResult(pods.name, wanted[index], totals(pods, wanted[index], search.view.spec))
+            known = (search.held or {}).get(pods.name)
+            asked = totals(pods, wanted[index], search.view.spec)
+            asked = {
+                name: max(0, amount - (known.usage.get(name, 0) if known else 0)) for name, amount in asked.items()
+            }
+            done[index] = PodSetResult(pods.name, wanted[index], asked)
         whole = PodSetResult("", 0, _summed([done[index] for index in indices]))
         starts: dict[str, int] = {}
         for index in indices[:1] if search.snapshot.as_kueue else indices:
             for (number, name), position in cursor.items():
                 if number == index and name not in starts:
                     starts[name] = position
+        _keep(search, members, whole)
         _assign_pod_set(search, members, whole, starts)
         for index in indices:
             _share(whole, done[index])
@@ -162,6 +170,24 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
             search.assumed[cell] = plus(search.assumed.get(cell, 0), whole.requests[name])
     result.pod_sets = [done[index] for index in sorted(done)]
     return result
+
+
+def _original(search: Search, pods: list[PodSetDemand]) -> dict[str, str]:
+    """Return the flavors that pod sets of a chain have."""
+    found: dict[str, str] = {}
+    for one in pods:
+        known = (search.held or {}).get(one.name)
+        found = {**(known.flavors if known is not None else {}), **found}
+    return found
+
+
+def _keep(search: Search, pods: list[PodSetDemand], one: PodSetResult) -> None:
+    """Leave the flavors of a resource group of which nothing more is asked for as they are."""
+    known = _original(search, pods)
+    for group in search.view.spec.resource_groups if search.held is not None else ():
+        names = [name for name in one.requests if name in group.covered_resources]
+        if not any(one.requests[name] for name in names):
+            one.choices.update({name: Choice(known[name], FIT, 0, -1) for name in names if name in known})
 
 
 def _groups(pod_sets: tuple[PodSetDemand, ...]) -> list[list[int]]:
@@ -244,7 +270,7 @@ def _serve_group(
     for index in range(start if start < len(group.flavors) else 0, len(group.flavors)):
         tried = -1 if index == len(group.flavors) - 1 else index
         name = group.flavors[index].name
-        obstacle = _obstacle(search, pods, name, wanted)
+        obstacle = _obstacle(search, pods, name, wanted) or _other_flavor(search, pods, name, wanted)
         if obstacle:
             found.rejections.append([("NoMatchingFlavor", obstacle)])
             continue
@@ -282,6 +308,14 @@ def _obstacle(search: Search, pods: list[PodSetDemand], name: str, wanted: list[
         if not affinity_matches(flavor, one):
             return f"flavor {name} doesn't match node affinity"
     return ""
+
+
+def _other_flavor(search: Search, pods: list[PodSetDemand], name: str, wanted: list[str]) -> str:
+    """Return why a flavor is skipped by a slice whose chain has another one; empty if it is not."""
+    original = next((_original(search, pods)[one] for one in wanted if one in _original(search, pods)), "")
+    if original in ("", name):
+        return ""
+    return f"could not assign {name} flavor since the original workload is assigned: {original}"
 
 
 def _try_cell(search: Search, cell: Cell, request: int, rejections: list[tuple[str, str]]) -> Choice:

@@ -228,6 +228,45 @@ def with_groups(seed: int, case: Case) -> Case:
     return found
 
 
+def with_slices(seed: int, case: Case) -> Case:
+    """Let some workloads be elastic: later slices of other sizes come, once or twice, and are written or not."""
+    rng = Random(f"slices of {seed}")  # noqa: S311 - reproducible, not secret
+    found = copy.deepcopy(case)
+    after: list[Any] = []
+    for uid in rng.sample(list(case["workloads"]), min(len(case["workloads"]), rng.randint(1, 4))):
+        first = found["workloads"][uid]
+        first["slice"] = {"chain": uid, "number": 1}
+        known = [uid]
+        for number in range(2, rng.randint(3, 4)):
+            later = copy.deepcopy(first)
+            later["created"] = first["created"] + number
+            later["slice"] = {"chain": uid, "number": number, "by_parts": _maybe(rng, 0.4)}
+            for one in later["sets"].values():
+                one["count"] = max(1, one["count"] + rng.choice([-1, 0, 1, 1, 2, 4]))
+                one["min_count"] = min(one.get("min_count", 1), one["count"])
+                if "min_count" not in next(iter(first["sets"].values())):
+                    del one["min_count"]
+            known.append(f"{uid}-{number}")
+            found["workloads"][known[-1]] = later
+            after += [known[-2], known[-1], "cycle", known[-1]]
+            if _maybe(rng, 0.5):
+                after += [known[-1], known[-2]]
+    steps: list[Any] = []
+    for one in after:
+        if one == "cycle":
+            steps += ["cycle", "drain", "cycle"]
+        elif {"submit": one} not in steps and one not in case["workloads"]:
+            steps.append({"submit": one})
+        else:
+            steps.append({rng.choice(["confirm", "confirm", "confirm", "finish", "stopped"]): one})
+    mixed: list[Any] = []
+    rest = list(case["steps"])
+    while steps or rest:
+        take = steps if steps and (not rest or _maybe(rng, 0.5)) else rest
+        mixed.append(take.pop(0))
+    return {**found, "steps": [*mixed, "cycle", "drain", "cycle"]}
+
+
 def with_changes(rng: Random, case: Case) -> Case:
     """Add checks, and changes of workloads and LocalQueues between the steps."""
     for one in case["queues"].values():

@@ -17,7 +17,7 @@ def once(
     pins: Pins | None = None,
 ) -> tuple[Assignment, list[Candidate]]:
     """Assign once; a Preempt assignment gets its joint targets (2.6)."""
-    search = Search(snapshot, view, oracle_for(snapshot, view, work), pins)
+    search = Search(snapshot, view, oracle_for(snapshot, view, work), pins, held=work.held)
     found = assign(search, work, cursor, counts)
     if found.mode() != "Preempt":
         return found, []
@@ -37,6 +37,8 @@ def assignment_and_targets(
     full, targets = once(snapshot, view, work, cursor, None, pins)
     if full.mode() == "Fit" or targets:
         return full, targets
+    if work.held is not None:
+        return (_in_part(snapshot, view, work, cursor, pins) if work.by_parts else None) or (full, [])
     can_shrink = any(pods.min_count is not None and pods.min_count < pods.count for pods in work.pod_sets)
     smaller = _fewer(snapshot, view, work, cursor, pins) if can_shrink else None
     return smaller or (full, [])
@@ -59,4 +61,26 @@ def _fewer(
             best, high = (found, targets), middle
         else:
             low = middle + 1
+    return best
+
+
+def _in_part(
+    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor, pins: Pins | None
+) -> tuple[Assignment, list[Candidate]] | None:
+    """Let one pod set after the other grow as far as possible, each found by halving."""
+    held = work.held or {}
+    counts = [min(pods.count, held[pods.name].count) for pods in work.pod_sets]
+    best = None
+    for index, pods in enumerate(work.pod_sets):
+        low, high = 0, pods.count - counts[index]
+        while low < high:
+            middle = (low + high) // 2
+            listed = [*counts[:index], pods.count - middle, *counts[index + 1 :]]
+            found, targets = once(snapshot, view, work, cursor, listed, pins)
+            if found.mode() == "Fit" or targets:
+                best, high = (found, targets), middle
+            else:
+                low = middle + 1
+        if low < pods.count - counts[index]:
+            counts[index] = pods.count - low
     return best

@@ -33,6 +33,7 @@ from support.twin.feed import Fed
 from support.twin.invariants import above_limits, broken, overtaken, spared
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
 from support.twin.records import Cursor, Work
+from support.twin.slices import BEHIND, superseded
 
 CALLS_MAX = 6
 """Calls of `cycle` in which an instance this small has to come to rest."""
@@ -112,7 +113,7 @@ class WatchedCycle(Cycle):
         if any(isinstance(one, Reserve) for one in decisions[before:]):
             _hold(passed)
             if not round_.claims.victims:
-                _hold(above_limits(self._state.node(nominee.queue.name), nominee.entry.charged))
+                _hold(above_limits(self._state.node(nominee.queue.name), nominee.plan.assignment.usage))
 
     def _process(self, round_: AdmissionRound, decisions: list[Decision], limit: int) -> int:
         before = len(decisions)
@@ -144,6 +145,8 @@ class Both(Fed):
     cycles: int = 0
     preemptions: int = 0
     admissions: int = 0
+    grown: int = 0
+    """Slices that took the place of others of their chain."""
 
     def play(self) -> None:
         """Play all steps; raises Difference."""
@@ -317,6 +320,7 @@ class Both(Fed):
             )
         self.preemptions += len(gone)
         self.admissions += len(outcome.admitted)
+        self.grown += sum(isinstance(one, Reserve) and bool(one.replaces) for one in seen.decisions)
         works = self.twin.world.works.values()
         if outcome.admitted or gone:
             self.before |= {one.uid for one in works if not one.reserved}
@@ -348,14 +352,15 @@ class Both(Fed):
         """Compare what waiting workloads were told last."""
         for uid, work in self.twin.world.works.items():
             if work.reserved:
-                if _without_zeros(self.fast.charged(uid)) != _without_zeros(work.charge()):
-                    raise Difference(f"{uid} is charged {self.fast.charged(uid)}, by the twin {work.charge()}")
+                due = {} if work.chain and superseded(self.twin.world, work) else work.charge()
+                if _without_zeros(self.fast.charged(uid)) != _without_zeros(due):
+                    raise Difference(f"{uid} is charged {self.fast.charged(uid)}, by the twin {due}")
                 continue
             standing = self.twin.standing(work)
             if standing is not None:
                 self.common[uid] = standing
             mine, theirs = self.fast.state.entries[uid].told, self.common.get(uid)
-            if mine == WAITING and theirs is not None and theirs[1].endswith("is inactive"):
+            if mine == WAITING and theirs is not None and (theirs[1].endswith("is inactive") or theirs == BEHIND):
                 continue  # its queue is served again, and it was not its turn yet
             if mine is None or theirs is None:
                 continue

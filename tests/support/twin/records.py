@@ -64,6 +64,16 @@ class Work:
     """Whom it does not preempt until something happens from outside: it lost to them (decision 14)."""
     spared: bool = False
     """It was preempted and let in again, and nothing has happened from outside since (decision 14)."""
+    chain: str = ""
+    """Of which elastic workload it is a slice, "" for none; with its number, and whether it may grow by parts."""
+    number: int = 0
+    by_parts: bool = False
+    unwritten: bool = False
+    """It is a slice, and nobody has written its reservation yet: it is nobody's candidate."""
+    record: Work | None = None
+    """The slice of its chain that holds quota, if another one does, as `World.link` found it."""
+    held: dict[str, Granted] | None = None
+    """What that is charged, by pod set."""
     reserved_at: float = 0.0
     cursor: Cursor = field(default_factory=dict)
     cursor_generation: int = 0

@@ -37,6 +37,8 @@ class Candidate:
 
 def allowed(policy: str, preemptor: Work, candidate: Work) -> bool:
     """Return the policy test (2.8), but for those who are spared (decision 14)."""
+    if candidate.unwritten or (candidate.chain and candidate.chain == preemptor.chain):
+        return False
     if candidate.uid in preemptor.spares or (candidate.spared and not candidate.evicted):
         return False
     if policy == "Any":

@@ -24,6 +24,7 @@ from gatelift_kube.objects.meta import Condition
 from gatelift_kube.objects.selectors import matches
 from support.twin.quota import Node, Usage, add_usage
 from support.twin.records import Fair, Granted, QueueView, Snapshot, Work, cohort_spec_weight
+from support.twin.slices import link, superseded
 
 EVICTIONS_THAT_COUNT_AS_QUEUED = ("PodsReadyTimeout", "AdmissionCheck")
 
@@ -88,10 +89,14 @@ def _read_grant(workload: Workload, work: Work) -> None:
     admission = workload.status.admission
     assert admission is not None
     in_use = {ps.name: ps.count for ps in work.pod_sets}
+    done = {one.name: one.count for one in workload.status.reclaimable_pods}
+    asked = {ps.name: ps.count for ps in workload.spec.pod_sets}
     for one in admission.pod_set_assignments:
         usage = {name: parse(quantity, name) for name, quantity in one.resource_usage.items()}
         count = one.count if one.count is not None else in_use[one.name]
-        work.granted.append(Granted(one.name, dict(one.flavors), usage, count, min(count, in_use[one.name])))
+        # A count that was lowered frees nothing, where Kueue frees it at once (KEP-77 here, rule Size 2).
+        left = max(0, count - done.get(one.name, 0)) if count > asked[one.name] else min(count, in_use[one.name])
+        work.granted.append(Granted(one.name, dict(one.flavors), usage, count, left))
     work.queue, work.reserved = admission.cluster_queue, True
     work.admitted, work.evicted = holds(workload, "Admitted"), holds(workload, "Evicted")
     reserved = condition(workload, "QuotaReserved")
@@ -113,6 +118,8 @@ class World:
     fair: Fair | None = None
     as_kueue: bool = False
     """Flavors are searched as Kueue does, where decision 14 has chosen otherwise."""
+    slices: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
+    """Chain, number and whether it may grow by parts, by the UID of a slice."""
 
     def selects(self, queue: str, work: Work) -> bool:
         """Return whether the queue's selector takes the workload's namespace; null selects nothing (1.1)."""
@@ -175,8 +182,9 @@ class World:
             if not self.in_cycle(name):
                 self._cohort(name, cohorts)
                 _quota(cohorts[name], cohort.spec.resource_groups)
+        link(self)
         for work in self.works.values():
-            if work.reserved and work.queue in nodes:
+            if work.reserved and work.queue in nodes and not superseded(self, work):
                 add_usage(nodes[work.queue], work.charge())
                 if work.queue in result.queues:
                     result.queues[work.queue].holders[work.uid] = work
