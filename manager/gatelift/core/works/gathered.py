@@ -46,10 +46,12 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None or work is None or work.gathered is None:
         owners.reconcile(core, ref, now)
         return
-    if api_requests.blocked(core, ref, owner.look, now):
-        return
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    if workload is not None and attempt is not None:
+        _take_shown(core, work, attempt, owner)
+    if api_requests.blocked(core, ref, owner.look, now):
+        return
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
     seen = ObjectCase(core, owner, work, workload, attempt, now)
@@ -124,9 +126,17 @@ def _show(seen: ObjectCase, workload: Workload) -> None:
     report = attempt.reports.get(owner.object.metadata.name)
     if report is not None and report.owner_uid == owner.object.metadata.uid:
         mirror.show(case, owner)
-        if membership.shown(attempt, seen.work, owner):
-            core.agenda.mark(seen.work.look)
-            core.mark_workload(ref_of(workload).key)
+        _take_shown(core, seen.work, attempt, owner)
+
+
+def _take_shown(core: Core, work: Work, attempt: Attempt, owner: Owner) -> None:
+    """Take that an object shows the end that its worker told of, also while the answer to that write is awaited.
+
+    Its user sees it, and may replace it at once (HD-473).
+    """
+    if owner.kind.outcome(owner.object) is not None and membership.shown(attempt, work, owner):
+        core.agenda.mark(work.look)
+        core.mark_attempt(attempt)
 
 
 def _show_its_end(seen: ObjectCase, workload: Workload) -> None:
