@@ -1,4 +1,4 @@
-"""Scripted histories: who replaces one that home shows as failed is not too many, and who is too many is turned away."""
+"""Scripted histories: who replaces a pod that home shows as failed is not too many; who is too many is turned away."""
 
 from __future__ import annotations
 
