@@ -46,13 +46,14 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None or work is None or work.gathered is None:
         owners.reconcile(core, ref, now)
         return
-    if api_requests.blocked(core, ref, owner.look, now):
-        return
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    seen = ObjectCase(core, owner, work, workload, attempt, now)
+    _take_shown(seen)
+    if api_requests.blocked(core, ref, owner.look, now):
+        return
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
-    seen = ObjectCase(core, owner, work, workload, attempt, now)
     case, uid = seen.of_workload(), owner.object.metadata.uid
     if workload is not None and _is_over(workload, attempt):
         _tell_late(core, work, work.gathered, owner)
@@ -82,7 +83,7 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
     if attempt is None or attempt.state in NO_WINNER:
         owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
     elif workload is not None and membership.is_elsewhere(seen.work, attempt):
-        _show(seen, workload)
+        _show(seen)
     elif workload is not None and seen.owner.object.metadata.uid in attempt.told.ends:
         _show_its_end(seen, workload)
 
@@ -113,20 +114,30 @@ def _show_success(seen: ObjectCase) -> None:
         return
     report = attempt.reports.get(seen.owner.object.metadata.name)
     if report is not None and mirror.succeeded(report.status):
-        _show(seen, workload)
+        _show(seen)
 
 
-def _show(seen: ObjectCase, workload: Workload) -> None:
-    """Show what its worker says of one object; once its end is shown it counts as that."""
-    core, owner, attempt, case = seen.core, seen.owner, seen.attempt, seen.of_workload()
+def _show(seen: ObjectCase) -> None:
+    """Show what its worker says of one object."""
+    owner, attempt, case = seen.owner, seen.attempt, seen.of_workload()
     if attempt is None or case is None:
         return
     report = attempt.reports.get(owner.object.metadata.name)
     if report is not None and report.owner_uid == owner.object.metadata.uid:
         mirror.show(case, owner)
-        if membership.shown(attempt, seen.work, owner):
-            core.agenda.mark(seen.work.look)
-            core.mark_workload(ref_of(workload).key)
+
+
+def _take_shown(seen: ObjectCase) -> None:
+    """Take that an object shows the end that its worker told of, also while the answer to that write is awaited.
+
+    Its user sees it, and may replace it at once (HD-473).
+    """
+    core, owner, attempt = seen.core, seen.owner, seen.attempt
+    if attempt is None or not membership.is_elsewhere(seen.work, attempt):
+        return
+    if owner.kind.outcome(owner.object) is not None and membership.shown(attempt, seen.work, owner):
+        core.agenda.mark(seen.work.look)
+        core.mark_attempt(attempt)
 
 
 def _show_its_end(seen: ObjectCase, workload: Workload) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from types import TracebackType
 from typing import Any
 
-from gatelift_agent.core.beginning import found_ends
+from gatelift_agent.core.beginning import found_ends, found_state
 from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import (
     SUPERSEDED,
@@ -292,7 +292,7 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
     for held in same:
         placement.objects[held.ref.key.name] = _tracked(kind, held)
     try:
-        set_state(world, placement)
+        found_state.set_state(world, placement)
     except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
         containment.object_failed(world, first.ref, error, now)
         placement.state = PlacementState.RUNNING
@@ -316,19 +316,6 @@ def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
     meta = held.object.metadata
     unmarked = not ownership.keeps_report(meta) and ownership.ANNOTATION_POD_SET not in meta.annotations
     return unmarked, meta.creation_timestamp or "", held.ref.key
-
-
-def set_state(world: World, placement: Placement) -> None:
-    """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
-    kind = world.kind(placement)
-    every = [one for one in placement.objects.values() if not (one.made_here or (kind.gathers and one.delete_asked))]
-    found = [tracked.object for tracked in every if tracked.object is not None]  # who is to leave is none (HD-391)
-    if len(found) < placement.objects_wanted:
-        placement.state = PlacementState.APPLYING
-    else:
-        placement.state = (
-            PlacementState.RUNNING if all(world.runs_as_placed(kind, obj) for obj in found) else PlacementState.GATED
-        )
 
 
 def _from_marked(world: World, mark: Mark, pod: Pod) -> None:

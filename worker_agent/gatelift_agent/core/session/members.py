@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gatelift_agent.core.advancing import giving_up
-from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.beginning import found_state
 from gatelift_agent.core.leaving import parting
 from gatelift_agent.core.placement.placements import LIVE, STARTING, Placement, Tracked
 from gatelift_agent.core.refusing import podspecs
@@ -92,13 +92,13 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
             _take_gates(world, tracked)
         elif placement.found and not world.local:
             _is_not_found(world, placement, one, begun=begun)
-        elif placement.found or (world.local and placement.state in STARTING):
+        elif tracked is None and (placement.found or (world.local and placement.state in STARTING)):
             _add(world, placement, one, joined=False)
         else:
             _join(world, placement, one)
     if placement.found:
         placement.found = False
-        rebuilding.set_state(world, placement)
+        found_state.set_state(world, placement)
 
 
 def _take_gates(world: World, tracked: Tracked) -> None:

@@ -7,7 +7,7 @@ follows from the objects that are kept, as at the start.
 
 from __future__ import annotations
 
-from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.beginning import found_state
 from gatelift_agent.core.placement.placements import Placement, Tracked
 from gatelift_agent.core.seeing import orphans
 from gatelift_agent.core.state.world import World
@@ -58,7 +58,7 @@ def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
     for tracked in kept.values():
         world.track(placement, tracked)
     if kept:
-        rebuilding.set_state(world, placement)
+        found_state.set_state(world, placement)
         orphans.gather(world)
     return bool(kept)
 

@@ -1,0 +1,57 @@
+"""Scripted histories: who replaces a pod that home shows as failed is not too many; who is too many is turned away."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.values.resources import POD
+from support.sim import groups
+from support.sim.agent import SimAgent
+from support.sim.history import History
+from support.sim.manager import SimManager
+from support.sim.port import ApiPort
+
+ABC = ["a", "b", "c"]
+UNANSWERED_SECONDS = 9.0
+"""Almost as long as who writes waits for an answer."""
+
+
+@pytest.fixture
+def history(monkeypatch: pytest.MonkeyPatch) -> History:
+    """Return a history whose managers and agents serve groups."""
+    monkeypatch.setattr(SimManager, "kinds", WITH_GROUPS)
+    monkeypatch.setattr(SimAgent, "registry", WITH_GROUPS)
+    return History(shown=False)
+
+
+def shows_an_end(command: ApiWrite) -> bool:
+    return isinstance(command, Patch) and command.ref.resource == POD and b'"Failed"' in command.body
+
+
+def leave_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each write that shows a failure land, and its answer be lost: who wrote it is told nothing for long."""
+    send = ApiPort._send
+
+    def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
+        if not shows_an_end(command):
+            send(port, command, deadline)
+            return
+        port._timeline.after(0.01, lambda: port._land(command, answered=False))
+        port._timeline.after(UNANSWERED_SECONDS, lambda: port._unsure(command))
+
+    monkeypatch.setattr(ApiPort, "_send", sent)
+
+
+def test_hd_473_who_replaces_one_that_is_shown_as_failed_is_not_too_many_before_that_write_is_answered(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PG-7."""
+    for name in ABC:
+        groups.make(history, name, seconds=20.0 if name == "b" else 0.0, exit_code=1)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    leave_unanswered(monkeypatch)
+    history.until("it is shown", lambda: groups.phases(history)["b"] == "Failed", 60.0)
+    groups.make(history, "d")
+    history.until("another runs", lambda: groups.run_there(history) == ["a", "c", "d"], 30.0)
