@@ -150,7 +150,9 @@ def test_hd_482_what_a_member_says_that_counts_when_its_group_waits_again_is_war
     verdict = MEMBER.validate_update(before, after, HOLDS_QUOTA)
     (line,) = verdict.warnings
     assert told(verdict) == []
-    assert line.startswith(f"metadata.labels[{K}{key}]: is read when the group waits for quota, and its Workload g has it")
+    assert line.startswith(
+        f"metadata.labels[{K}{key}]: is read when the group waits for quota, and its Workload g has it"
+    )
     assert line.endswith("deactivate that (spec.active: false), and say the same on each pod of the group")
 
 

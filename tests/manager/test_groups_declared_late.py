@@ -71,9 +71,7 @@ def declares(world: World, name: str, notes: Doc) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["by the same leader", "by the next one"])
-def test_hd_480_a_set_that_is_declared_late_makes_no_pod_of_a_group_larger_than_it_was_admitted(
-    *, again: bool
-) -> None:
+def test_hd_480_a_set_that_is_declared_late_makes_no_pod_of_a_group_larger_than_it_was_admitted(*, again: bool) -> None:
     """At a worker it ran with eight times what is charged for it."""
     world, agent = at_a_worker(of_the_role("a", 0), of_the_role("b", 1))
     declares(world, "a", sets("8"))

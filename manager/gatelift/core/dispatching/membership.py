@@ -168,7 +168,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     owner, over = several.named(core, work, report.name, uid), mirror.over(report.status)
     if owner is None:
         if not attempt.told.hears_of(uid, report.name, gone=report.gone):
-            few_lines.note(core, attempt.cluster, f"{report.kind} {plain(report.name, NAME_CHARS)}: {TOO_MANY}", attempt)
+            few_lines.note(core, attempt.cluster, f"{plain(report.name, NAME_CHARS)}: {TOO_MANY}", attempt)
         return None
     if report.gone:
         attempt.told.is_gone(uid)
