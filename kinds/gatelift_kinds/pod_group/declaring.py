@@ -80,12 +80,12 @@ class Declaring:
         """Take for which pod sets there is quota, none while the group waits; `known`: the UIDs of all."""
         if asked == self._asked:
             return
-        before, self._asked, self._agrees = self.driver, asked, {}
-        self._ages = Ordered()
+        before, counted = self.driver, self._ages
+        self._asked, self._agrees, self._ages = asked, {}, Ordered()
         for member, driver in self._declaring.values():
             if self._counts(driver.declaration):
                 self._ages.add(member)
-        self.unread |= {uid for uid in self._declaring if uid in known}
+        self.unread |= {member[-1] for member in set(counted) ^ set(self._ages)}
         self._look_again(before, known)
 
     def refusal(self, uid: str) -> str:
