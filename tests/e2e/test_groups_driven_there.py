@@ -69,6 +69,25 @@ async def test_dw_6_dw_3_another_shape_waits_at_its_gate_which_nobody_else_takes
     await group.remove()
 
 
+async def test_hd_484_a_worker_that_names_its_group_by_the_annotation_is_gated_and_charged_as_any(world: World) -> None:
+    """HD-484. One whose annotation cannot be a label is not made: it would run uncharged."""
+    group = Driven(world, "annotated", workers=1)
+    where = await group.drive()
+    for each in "ab":
+        document = group.worker(each)
+        name = document["metadata"]["labels"].pop(f"{K}pod-group-name")
+        document["metadata"]["annotations"][f"{K}pod-group-name"] = name
+        await world.create(document, cluster=where)
+    await group.run("ad")
+    await group.holds("ad", lambda _: True, "are there", cluster=where)
+    document["metadata"]["name"] += "-long"
+    document["metadata"]["annotations"][f"{K}pod-group-name"] = "x" * 64
+    with pytest.raises(ApiError, match="must be no more than 63"):
+        await world.clients[where].create(POD, "team-a", json.dumps(document).encode())
+    await group.patch({"spec": {"active": False}})
+    await group.remove()
+
+
 async def test_dw_8_an_agent_that_begins_anew_between_two_workers_finds_the_first_and_lets_none_go_twice(
     world: World,
 ) -> None:

@@ -1,6 +1,7 @@
 """What a tenant writes on the objects of a group that runs, on real API servers: by webhook and policies, and around.
 
-HD-420, HD-421, HD-422, HD-424: each mark by which it is read what a pod or a Workload is to a group.
+HD-420, HD-421, HD-422, HD-424: each mark by which it is read what a pod or a Workload is to a group. HD-480, HD-482:
+what a driver declares.
 """
 
 from __future__ import annotations
@@ -99,6 +100,36 @@ async def test_hd_421_what_says_whose_a_pod_is_stays_while_it_runs(world: World,
     with pytest.raises(KubectlError, match="says that the Workload is a group of pods'"):
         await Kubectl(world.clusters["mgmt"])("create", "-f", "-", manifest=theirs)
     assert group.running() == "abc"
+    await group.end()
+
+
+def declares(role: str, cpu: str) -> str:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    return json.dumps([{"name": role, "count": 3, "template": template}])
+
+
+@PLACES
+async def test_hd_480_no_pod_is_made_larger_by_sets_that_are_declared_once_there_is_quota(
+    world: World, queue: str
+) -> None:
+    """HD-480, HD-482: neither by a patch, which is refused, nor by a new pod, which is told why it waits."""
+    group = Group(world, "declared", queue)
+    role = note("role-hash", "mine")["annotations"]
+    await group.make("abc", LONG, notes=role)
+    await group.run("abc")
+    if queue != "at-home":
+        await placed_at(group)
+    sets = {f"{K}pod-group-sets": declares("mine", "3")}
+    for change in ({"annotations": sets, **label("pod-group-role", "mine")}, label("pod-group-role", "mine")):
+        with pytest.raises(KubectlError, match=r"cannot be given once the group runs, .*: make a new group"):
+            await patch(world, group, "pod", change)
+    await group.delete("b")
+    await group.make("d", LONG, cpu="3", labels={f"{K}pod-group-role": "mine"}, notes=sets)
+    said = await group.warned("d", "GroupShapeMismatch")
+    assert "pod-group-sets]: declares other sets than the group has quota for: " in said
+    await group.make("e", LONG, notes=role)
+    await group.run("ace")
+    assert group.runs_of("d") == []
     await group.end()
 
 

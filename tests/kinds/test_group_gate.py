@@ -35,6 +35,20 @@ def test_a_mark_that_its_maker_wrote_is_replaced() -> None:
     assert mark["value"] == "crew"
 
 
+def test_hd_484_who_names_its_group_by_the_annotation_is_of_that_one_as_at_home() -> None:
+    """It came without our gate, and ran uncharged beside its group."""
+    role = {f"{K}pod-group-role": "workers"}
+    added = {"op": "add", "path": "/metadata/labels/kueue.x-k8s.io~1pod-group-name", "value": "crew"}
+    mark = {"op": "add", "path": "/metadata/labels/gatelift.dev~1made-here", "value": "crew"}
+    gate = {"op": "add", "path": "/spec/schedulingGates", "value": [GATE]}
+    for labels in (role, {**role, f"{K}pod-group-name": "other"}):
+        pod = a_pod(labels)
+        pod["metadata"]["annotations"] = {f"{K}pod-group-name": "crew"}
+        assert operations(pod) == (added, mark, gate)
+    pod["metadata"]["annotations"] = {f"{K}pod-group-name": 7}
+    assert operations(pod)[0]["value"] == "other", "what is no text is read by nobody"
+
+
 @pytest.mark.parametrize(
     "pod",
     [

@@ -123,6 +123,39 @@ def test_hd_421_how_a_group_is_admitted_and_ends_may_change_while_it_waits(key: 
     assert updated(after, before, HOLDS_QUOTA) == [late.replace('"true"', '""')]
 
 
+HD_482: list[tuple[Json, Json, str]] = [
+    (G, {SETS: STORY, TOTAL: "11"}, f"metadata.annotations[{SETS}]"),
+    ({**G, ROLE: "driver"}, {TOTAL: "11"}, f"metadata.labels[{ROLE}]"),
+]
+
+
+@pytest.mark.parametrize(("labels", "notes", "path"), HD_482)
+def test_hd_482_sets_and_a_role_of_them_are_given_while_the_group_waits_and_not_once_it_has_quota(
+    labels: Json, notes: Json, path: str
+) -> None:
+    before, after = (G, {TOTAL: "11"}), (labels, notes)
+    assert updated(before, after) == []
+    for late in (updated(before, after, HOLDS_QUOTA), updated(before, after, schedulingGates=[])):
+        (line,) = late
+        assert line.startswith(f"{path}: Invalid value: ")
+        assert line.endswith("cannot be given once the group runs, or its Workload holds quota: make a new group")
+
+
+@pytest.mark.parametrize("key", ["priority-class", "max-exec-time-seconds"])
+def test_hd_482_what_a_member_says_that_counts_when_its_group_waits_again_is_warned_of(key: str) -> None:
+    """It was taken without a word, and nothing followed."""
+    before, after = (a_pod(labels, THREE, **GATED) for labels in (G, {**G, f"{K}{key}": "5"}))
+    assert MEMBER.validate_update(before, after, FACTS).warnings == ()
+    assert MEMBER.depends_on_quota(before, after)
+    verdict = MEMBER.validate_update(before, after, HOLDS_QUOTA)
+    (line,) = verdict.warnings
+    assert told(verdict) == []
+    assert line.startswith(
+        f"metadata.labels[{K}{key}]: is read when the group waits for quota, and its Workload g has it"
+    )
+    assert line.endswith("deactivate that (spec.active: false), and say the same on each pod of the group")
+
+
 @pytest.mark.parametrize("spec", [GATED, {"schedulingGates": []}], ids=["it waits", "it runs"])
 def test_hd_336_a_pod_that_was_queued_by_itself_joins_no_group(spec: Json) -> None:
     """PW-068 lets it; here a pod's Workload is told by its kind, and that by whether it names a group."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gatelift.core.records.told import STRANGERS_MAX, ToldMembers
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kinds.shared.pod_trouble import CONDITION
 from gatelift_wire.values.keys import VERSION_OF_CHANGE, PlacementKey
@@ -154,6 +155,40 @@ def test_mc_1_what_is_said_of_another_pod_of_that_name_is_not_shown_and_that_one
     tell(world, agent, "b", "Failed", whose="somebody-elses")
     assert all(one.get("status", {}).get("phase", "Pending") == "Pending" for one in world.all("Pod"))
     assert [(one.name, one.uid) for each in changes(world) for one in each.leave] == [("b", "somebody-elses")]
+
+
+def test_hd_483_of_pods_that_nobody_has_as_many_are_kept_as_a_placement_may_have() -> None:
+    told = ToldMembers()
+    heard = [told.hears_of(f"u{number}", "x", gone=False) for number in range(STRANGERS_MAX + 1)]
+    assert (heard.count(True), heard[-1], len(told.members)) == (STRANGERS_MAX, False, STRANGERS_MAX)
+    assert told.hears_of("u0", "x", gone=False), "who is known is heard of as ever"
+    assert told.hears_of("u0", "x", gone=True)
+    assert told.hears_of("u0", "x", gone=False)
+    assert len(told.members) == STRANGERS_MAX - 1, "who is gone is not taken in again"
+    assert told.hears_of("never", "x", gone=True)
+    told.forget()
+    told.joins([("never", "x")])
+    assert told.hears_of("u1", "x", gone=False), "of the next placement as many"
+    assert set(told.members) == {"never", "u1"}, "of who is gone and was never known nothing is kept"
+
+
+def test_hd_483_a_worker_tells_of_pods_without_end_that_nobody_has_and_no_more_are_read_and_it_is_said() -> None:
+    """Each was read in the management cluster, told to leave, and kept for as long as the placement lasted."""
+    world, agent = placed()
+    (attempt,) = (each for each in world.machine.core.attempts.values() if each.live)
+    for number in range(STRANGERS_MAX - 2):
+        attempt.told.hears_of(f"u{number}", "x", gone=True)
+        attempt.told.hears_of(f"u{number}", "x", gone=False)
+    attempt.told.members = {uid: name for uid, name in attempt.told.members.items() if name != "x"}
+    attempt.told.looks_at_all()
+    for number in range(40):
+        tell(world, agent, f"n{number}", "Running", whose=f"nobody-{number}")
+    assert sorted(one.name for each in changes(world) for one in each.leave) == ["n0", "n1"]
+    assert len(attempt.told.members) == len(NAMES) + 2
+    said = [each.text for each in world.notes if "more objects than a placement may have" in each.text]
+    assert 0 < len(said) <= 20
+    tell(world, agent, "a", "Running")
+    assert next(one for one in world.all("Pod") if one["metadata"]["name"] == "a")["status"]["phase"] == "Running"
 
 
 def test_mc_11_a_member_that_is_deleted_at_home_is_not_shown_as_failed() -> None:

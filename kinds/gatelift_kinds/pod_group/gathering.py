@@ -119,8 +119,9 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         fit = self._as_let_go(
             meta.uid, said, fit, spec, was_read and not (gated and where is not member.Elsewhere.MAY_RUN)
         )
-        if gated and where is member.Elsewhere.NOWHERE and self._declaring.driver is None:
-            fit = self._asked.put(meta.uid, fit, spec, shape)
+        if gated and where is member.Elsewhere.NOWHERE:
+            other = self._declaring.refusal(meta.uid)
+            fit = self._asked.put(meta.uid, RoleFit("", other) if other else fit, spec, shape)
         else:
             self._asked.drop(meta.uid)  # it may run, as what it was let go
         self.members.put(member_of(obj, fit, shape, where, copied=self._copied))
@@ -171,11 +172,12 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """Take what there is quota for: who waits has to be like that; None while there is none."""
         if workload is not None:
             self._learn(workload)
+        self._declaring.ask(workload.spec.pod_sets if workload is not None else (), self._pods.keys())
         self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._says.fast)
 
     def is_unread(self, uid: str) -> bool:
         """Return whether a pod is to be read anew before it is let go."""
-        return uid in self._asked.unread
+        return uid in self._asked.unread or uid in self._declaring.unread
 
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:
         """Read pods anew, by what is declared now, and return them."""

@@ -27,8 +27,8 @@ class ReviewedMember(Reviewed):
         return pod_review.held_changes(old, new)
 
     def depends_on_quota(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-        """Return whether its group gets another size."""
-        return rules.is_resized(old, new)
+        """Return whether something is said of its group that counts while that waits alone."""
+        return rules.depends_on_quota(old, new)
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a pod."""

@@ -6,7 +6,7 @@ by what is new in it: what was there before is changed, ended and deleted as eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from gatelift_kinds.pod_group import declaration, marks
 from gatelift_kinds.shared import asked_for, markers, pod_review, rules
@@ -24,6 +24,10 @@ KEPT = (
 """What a member says once: path, key, and why."""
 UNTIL_IT_RUNS = (markers.POD_GROUP_TOTAL_COUNT, markers.POD_GROUP_FAST_ADMISSION, markers.POD_GROUP_SERVING)
 """Annotations that say how the whole group is admitted and ends."""
+GIVEN_BEFORE = ((annotation, markers.POD_GROUP_SETS), (label, markers.POD_GROUP_ROLE))
+"""What a member may be given while its group waits: who is of which pod set was settled with its quota."""
+READ_WAITING = (markers.PRIORITY_CLASS, markers.MAX_EXECUTION_SECONDS)
+"""Labels that the Workload follows while it waits. Of a pod whose group runs elsewhere the gate says that it waits."""
 
 
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
@@ -44,15 +48,16 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a pod."""
     before = {str(error) for error in _problems(old)}
     errors = [error for error in _problems(new) if str(error) not in before]
-    errors += [*_renamed(old, new), *_resized(old, new, facts), *_said_anew(old, new)]
+    errors += [*_renamed(old, new), *_resized(old, new, facts), *_given_late(old, new, facts), *_said_anew(old, new)]
     told = marks.warnings(rules.marks(old), rules.notes(old))
     warnings = tuple(text for text in marks.warnings(rules.marks(new), rules.notes(new)) if text not in told)
+    warnings += tuple(_read_later(old, new, facts))
     return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), pod_review.changed(old, new, facts))
 
 
-def is_resized(old: Object, new: Object) -> bool:
-    """Return whether a pod says of its group another size than it did, or another way to be admitted and to end."""
-    return bool(_changed(old, new))
+def depends_on_quota(old: Object, new: Object) -> bool:
+    """Return whether a pod says something else of its group than it did, which counts while that waits alone."""
+    return bool(_changed(old, new) or _given(old, new) or _later(old, new))
 
 
 def _changed(old: Object, new: Object) -> list[str]:
@@ -87,15 +92,46 @@ def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldErr
         yield invalid(annotation(key), plain(rules.notes(new).get(key, ""), marks.SHOWN_CHARS_MAX), text)
 
 
+def _given(old: Object, new: Object) -> list[tuple[Callable[[str], str], str]]:
+    found = []
+    for where, key in GIVEN_BEFORE:
+        was, now = (said.get(key) for said in _said(where, old, new))
+        if was is None and now is not None:
+            found.append((where, key))
+    return found
+
+
+def _given_late(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldError]:
+    for where, key in () if _waits(old, new, facts) else _given(old, new):
+        text = "cannot be given once the group runs, or its Workload holds quota: make a new group"
+        yield invalid(where(key), plain(_said(where, new)[0].get(key, ""), marks.SHOWN_CHARS_MAX), text)
+
+
+def _later(old: Object, new: Object) -> list[str]:
+    was, now = rules.marks(old), rules.marks(new)
+    return [key for key in READ_WAITING if was.get(key) != now.get(key)]
+
+
+def _read_later(old: Object, new: Object, facts: WebhookFacts) -> Iterator[str]:
+    for key in _later(old, new) if facts.reserved_by and pod_review.gated(new) else ():
+        text = f"is read when the group waits for quota, and its Workload {facts.reserved_by} has it"
+        yield f"{label(key)}: {text}: deactivate that (spec.active: false), and say the same on each pod of the group"
+
+
 def _waits(old: Object, new: Object, facts: WebhookFacts) -> bool:
     return pod_review.gated(old) and pod_review.gated(new) and not facts.reserved_by
 
 
 def _said_anew(old: Object, new: Object) -> Iterator[FieldError]:
     for where, key, why in KEPT:
-        was, now = ((rules.marks if where is label else rules.notes)(each).get(key) for each in (old, new))
+        was, now = (said.get(key) for said in _said(where, old, new))
         if was is not None and was != now:
             yield invalid(where(key), plain(now or "", marks.SHOWN_CHARS_MAX), f"is immutable, {why}: make a new pod")
+
+
+def _said(where: Callable[[str], str], *objects: Object) -> list[Mapping[str, str]]:
+    """Return the labels of each, or the annotations."""
+    return [(rules.marks if where is label else rules.notes)(each) for each in objects]
 
 
 def _index(obj: Object) -> list[Operation]:

@@ -1,7 +1,8 @@
 """The gate of pods that a driver makes at a worker by itself, as the agent's webhook puts it on. Pure.
 
 A pod that names a group and a role comes held back and bears a mark that nobody else may set (`LABEL_MADE_HERE`): by
-that the agent knows that it never could run without it. What bears the labels of a run already is somebody's.
+that the agent knows that it never could run without it. What bears the labels of a run already is somebody's. Where an
+annotation names the group it counts before the label, as at home, and is written there: the policy keeps labels.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ def operations(pod: Json) -> tuple[Operation, ...]:
     """Return the JSON patch of a pod that is being made, as a user sent it; nothing for one that names no role."""
     meta, spec = _inner(pod, "metadata"), _inner(pod, "spec")
     labels = _inner(meta, "labels")
-    group, role = (labels.get(key) for key in (markers.POD_GROUP_NAME, markers.POD_GROUP_ROLE))
+    noted, role = _inner(meta, "annotations").get(markers.POD_GROUP_NAME), labels.get(markers.POD_GROUP_ROLE)
+    group = noted if isinstance(noted, str) and noted else labels.get(markers.POD_GROUP_NAME)
     if not (isinstance(group, str) and isinstance(role, str) and group and role) or LABEL_ORIGIN in labels:
         return ()
     gates = objects(spec, "schedulingGates")
     gate: list[Operation] = []
     if markers.ADMISSION_GATE not in [each.get("name") for each in gates]:
         gate.append({"op": "add", "path": "/spec/schedulingGates", "value": [*gates, GATE]})
-    return (*add_to_map(("metadata", "labels"), labels, {LABEL_MADE_HERE: group}), *gate)
+    named = {markers.POD_GROUP_NAME: group, LABEL_MADE_HERE: group}
+    return (*add_to_map(("metadata", "labels"), labels, named), *gate)
 
 
 def _inner(document: Json, key: str) -> Json:

@@ -46,6 +46,11 @@ CONFIGURATION = Resource(
     "mutatingwebhookconfigurations",
     namespaced=False,
 )
+NAMES_A_GROUP = " || ".join(
+    f"(has(object.metadata.{where}) && '{markers.POD_GROUP_NAME}' in object.metadata.{where})"
+    for where in ("labels", "annotations")
+)
+"""Which pods with a role the API server asks about, as CEL: a selector sees no annotations."""
 BODY_BYTES_MAX = 4 * 1024 * 1024
 """A review of one pod: what an API server takes is smaller."""
 BODY_SECONDS = 4.0
@@ -215,11 +220,11 @@ def webhook(settings: GateSettings, ca_bundle: bytes) -> dict[str, Any]:
         },
         "objectSelector": {
             "matchExpressions": [
-                {"key": markers.POD_GROUP_NAME, "operator": "Exists"},
                 {"key": markers.POD_GROUP_ROLE, "operator": "Exists"},
                 {"key": LABEL_ORIGIN, "operator": "DoesNotExist"},
             ]
         },
+        "matchConditions": [{"name": "names-a-group", "expression": NAMES_A_GROUP}],
         "sideEffects": "None",
         "timeoutSeconds": 5,
         "admissionReviewVersions": ["v1"],

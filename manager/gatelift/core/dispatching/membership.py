@@ -21,13 +21,14 @@ from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.rules import seeking
-from gatelift.core.state import api_requests
+from gatelift.core.state import api_requests, few_lines
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
@@ -37,6 +38,8 @@ REMOVED = "WorkerPodDeleted"
 _WHY = {"reason": REMOVED, "message": "it was removed from its worker cluster by somebody else"}
 _REMOVED = msgspec.json.encode({"phase": "Failed"} | _WHY)
 """Status of an object that was removed at its worker and had not ended."""
+TOO_MANY = "it tells of more objects than a placement may have that are not in the management cluster: left alone"
+NAME_CHARS = 253
 SOUGHT_MAX = 16
 """Objects of one work that are read at a time, since nobody saw them go."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
@@ -163,12 +166,14 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
     if gathered is None or not uid:
         return None
     owner, over = several.named(core, work, report.name, uid), mirror.over(report.status)
+    if owner is None:
+        if not attempt.told.hears_of(uid, report.name, gone=report.gone):
+            few_lines.note(core, attempt.cluster, f"{plain(report.name, NAME_CHARS)}: {TOO_MANY}", attempt)
+        return None
     if report.gone:
         attempt.told.is_gone(uid)
     else:
         attempt.told.joins([(uid, report.name)])
-    if owner is None:
-        return None
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
     goes = owner.object.metadata.deletion_timestamp is not None

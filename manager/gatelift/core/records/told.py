@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+STRANGERS_MAX = 4096
+"""Objects of one placement that a worker tells of and nobody has at home: as many as a placement has at most. Each is
+read once, and kept as long as the placement: a worker could name others without end."""
+
 
 @dataclass(slots=True)
 class ToldMembers:
@@ -19,7 +23,7 @@ class ToldMembers:
     be shown at home. `_plainly`: of these, who does not take the status that came with it. `gates`: the user's own ones
     of which it was told in it, of each that has any. `_gone`: of whom the cluster has said that nothing is there.
     `_unsure`: of `members`, those of which it has to be looked whether they are to leave: their object has changed, or
-    they have just been told of.
+    they have just been told of. `_strangers`: how many were taken in that nobody has at home.
     """
 
     session: int = 0
@@ -31,6 +35,7 @@ class ToldMembers:
     gates: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _unsure: dict[str, None] = field(default_factory=dict)
+    _strangers: int = 0
 
     def begins(self, session: int) -> None:
         """Take that another session is told all; numbers begin anew."""
@@ -44,6 +49,7 @@ class ToldMembers:
         self.members.clear()
         self.gates.clear()
         self._unsure.clear()
+        self._strangers = 0
 
     def joins(self, members: Iterable[tuple[str, str]]) -> None:
         """Take that the cluster is told of these: UID and name."""
@@ -51,6 +57,20 @@ class ToldMembers:
             if uid not in self._gone:
                 self.members[uid] = name
                 self.has_changed(uid)
+
+    def hears_of(self, uid: str, name: str, *, gone: bool) -> bool:
+        """Take what the cluster says of one that nobody has at home: it is to leave. False: they are too many."""
+        if uid in self.members:
+            if gone:
+                self.is_gone(uid)
+            return True
+        if gone or uid in self._gone:
+            return True
+        if self._strangers >= STRANGERS_MAX:
+            return False
+        self._strangers += 1
+        self.joins([(uid, name)])
+        return True
 
     def has_changed(self, uid: str) -> None:
         """Take that the object of one has changed at home, or is gone there."""
