@@ -175,7 +175,10 @@ class Comparison:
         cluster = self._upcall.cluster
         if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, cluster, entry):
             return
-        if _unexplained(core, cluster, entry):
+        if _unexplained(core, cluster, entry) and entry.all_over:
+            recovery_lists.idles(core, cluster, entry.key)
+            core.doubts.postpone(cluster, entry.key, over=False, gated=True)
+        elif _unexplained(core, cluster, entry):
             recovery_lists.leave_alone(core, cluster, entry.key, entry)
         else:
             reports.look_ahead(core, Claim(cluster, entry.key, over=False, gated=not entry.lifted, listed=entry))
@@ -275,9 +278,11 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
     if entry.state.upper() in HELD:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
-    elif _unexplained(core, cluster, entry) and entry.lifted and not over:
+    elif _unexplained(core, cluster, entry) and entry.lifted and not (over or entry.all_over):
         recovery_lists.leave_alone(core, cluster, entry.key, entry)
     elif _unexplained(core, cluster, entry):
+        if entry.all_over and not over:
+            recovery_lists.idles(core, cluster, entry.key)
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:
         reports.stray(core, Claim(cluster, entry.key, over=over, gated=not entry.lifted, listed=entry))
