@@ -99,7 +99,9 @@ class Collector(Controller):
                 continue
             owners = meta(there).get("ownerReferences") or ()
             blocked |= any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
-            others = [each for each in owners if each["uid"] not in self._waiting and _is_there(store, key.namespace, each)]
+            others = [
+                each for each in owners if each["uid"] not in self._waiting and _is_there(store, key.namespace, each)
+            ]
             if others:
                 found.append(_patch(store, dependent, there, {"ownerReferences": others}))
             elif not meta(there).get("deletionTimestamp"):

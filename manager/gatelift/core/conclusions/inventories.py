@@ -13,7 +13,7 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import absences, belief, recovery_lists, reports
 from gatelift.core.conclusions.claims import Claim
-from gatelift.core.dispatching import endings, placing
+from gatelift.core.dispatching import endings, membership, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained, known_session
@@ -213,6 +213,7 @@ def _unlisted(core: Core, cluster: str, attempt: Attempt, facts: Inventory, now:
             _begin_again(attempt)
     elif not core.caution.halted and is_gone(_known(attempt), facts) and absences.is_over(core, attempt, now):
         text = texts.gone_from(cluster)
+        membership.take_absent(core, attempt)
         endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
 
 
