@@ -157,6 +157,33 @@ async def test_a_foreground_deletion_waits_for_blocking_dependents(api: Api) -> 
     await api.until_gone(f"{space}/configmaps/owner")
 
 
+async def test_a_foreground_deletion_waits_for_nothing_that_does_not_block_it(api: Api) -> None:
+    space = await api.namespace()
+    owner = (await api.post(f"{space}/configmaps", config("owner"))).ok()
+    dependent = owned("dependent", owner)
+    dependent["metadata"]["finalizers"] = ["example.com/hold"]
+    await api.post(f"{space}/configmaps", dependent)
+    await api.delete(f"{space}/configmaps/owner", {"propagationPolicy": "Foreground"})
+    await api.until_gone(f"{space}/configmaps/owner")
+    await api.until(f"{space}/configmaps/dependent", lambda found: "deletionTimestamp" in found["metadata"])
+    await api.patch(f"{space}/configmaps/dependent", {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+async def test_a_foreground_deletion_leaves_what_has_another_owner(api: Api, *, blocks: bool) -> None:
+    space = await api.namespace()
+    owner, other = [(await api.post(f"{space}/configmaps", config(name))).ok() for name in ("owner", "other")]
+    dependent = owned("dependent", owner, blockOwnerDeletion=blocks)
+    dependent["metadata"]["ownerReferences"] += owned("dependent", other)["metadata"]["ownerReferences"]
+    await api.post(f"{space}/configmaps", dependent)
+    await api.delete(f"{space}/configmaps/owner", {"propagationPolicy": "Foreground"})
+    await api.until_gone(f"{space}/configmaps/owner")
+    await api.until(f"{space}/configmaps/dependent", lambda found: len(found["metadata"]["ownerReferences"]) == 1)
+    left = (await api.get(f"{space}/configmaps/dependent")).ok()["metadata"]
+    assert [each["name"] for each in left["ownerReferences"]] == ["other"]
+    assert "deletionTimestamp" not in left
+
+
 async def test_orphans_lose_their_owner_and_stay(api: Api) -> None:
     space = await api.namespace()
     owner = (await api.post(f"{space}/configmaps", config("owner"))).ok()

@@ -177,3 +177,20 @@ def test_hd_393_who_was_deleted_while_nobody_led_is_told_to_leave_with_the_next_
     history.mend(cluster)
     history.until("it has gone", lambda: groups.names(history) == ["a", "c"], 100.0)
     assert groups.run_there(history) == ["a", "c"]
+
+
+def test_hd_425_a_group_goes_on_without_who_is_deleted_in_the_foreground_and_ends_with_its_last_pod(
+    history: History,
+) -> None:
+    for name in ABC:
+        groups.make(history, name, takes=1.0)
+    history.until("all run", lambda: groups.run_there(history) == ABC, 60.0)
+    history.delete("home", POD, "a", propagation="Foreground")
+    history.until("it has gone", lambda: groups.names(history) == ["b", "c"], 60.0)
+    history.passes(10.0)
+    assert groups.run_there(history) == ["b", "c"]
+    assert not groups.workload(history)["metadata"].get("deletionTimestamp")
+    for name in ("b", "c"):
+        history.delete("home", POD, name, propagation="Foreground")
+    history.until("all is gone", lambda: not groups.names(history) and not groups.workload(history), 120.0)
+    assert not groups.placed(history)

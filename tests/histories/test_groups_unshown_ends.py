@@ -174,3 +174,33 @@ def test_hd_414_who_went_while_no_agent_ran_and_nobody_heard_how_does_not_run_ag
     history.passes(60.0)
     assert "a" not in groups.placed(history)
     assert groups.phases(history)["a"] == "Failed"
+
+
+@pytest.mark.parametrize("evicted", [False, True])
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_419_nor_where_all_of_them_went_so(history: History, *, another_leads: bool, evicted: bool) -> None:
+    """Its agent names nobody then, whether it lists what it has or is told to stop what it knows nothing of."""
+    cluster = placed(history)
+    history.until("each shows that it runs", lambda: set(groups.phases(history).values()) == {"Running"}, 60.0)
+    history.cut(cluster)
+    history.passes(15.0)
+    history.kill_agent(cluster, again=False)
+    for name in ABC:
+        history.edit(cluster, POD, name, {"metadata": {"finalizers": None}})
+        history.delete(cluster, POD, name)
+    history.until("they are gone", lambda: not groups.placed(history), 60.0)
+    if evicted:
+        active(history, value=False)
+    if another_leads:
+        history.kill_leader()
+        history.until("another one leads", history.leads, 100.0)
+    history.world.start_agent(cluster)
+    history.mend(cluster)
+    history.until("each shows it", lambda: set(groups.phases(history).values()) == {"Failed"}, 300.0)
+    active(history, value=True)
+    history.passes(60.0)
+    assert not groups.placed(history)
+    assert groups.condition(history, "WaitingForReplacementPods")[0] == "True"
+    for name in ("d", "e", "f"):
+        groups.make(history, name)
+    history.until("their replacements run", lambda: groups.run_there(history) == ["d", "e", "f"], 300.0)

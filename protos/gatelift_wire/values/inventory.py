@@ -15,6 +15,7 @@ class InventoryEntry:
     """One placement that the agent has objects or memory of.
 
     `given`: the mark with which the manager gave it its objects, as they carry it, "" where they carry none.
+    `all_over`: all of it that was let go is over, and it is of several objects, which tell no end of their own.
     """
 
     key: PlacementKey
@@ -25,6 +26,7 @@ class InventoryEntry:
     counts: tuple[tuple[str, int], ...] = ()  # objects per pod set
     digest: str = ""
     given: str = ""
+    all_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

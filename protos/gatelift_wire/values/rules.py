@@ -127,6 +127,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "counts": _AMOUNTS,
         "digest": _WORD_MAYBE,
         "given": _WORD_MAYBE,
+        "all_over": of.flag,
     },
     inventory.InventoryChunk: {
         "request": _NUMBER,

@@ -87,6 +87,10 @@ class Collector(Controller):
         return found
 
     def _foreground(self, store: Store, key: WatchedKey, document: Document) -> list[Action]:
+        """End what depends on it, and let it go at once where nothing of that blocks its deletion.
+
+        What has other owners, which are there and do not wait themselves, stays and is theirs alone.
+        """
         uid = meta(document)["uid"]
         blocked, found = False, list[Action]()
         for dependent in sorted(self._dependents.get(uid, ()), key=str):
@@ -95,10 +99,15 @@ class Collector(Controller):
                 continue
             owners = meta(there).get("ownerReferences") or ()
             blocked |= any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
-            if not meta(there).get("deletionTimestamp"):
+            others = [
+                each for each in owners if each["uid"] not in self._waiting and _is_there(store, key.namespace, each)
+            ]
+            if others:
+                found.append(_patch(store, dependent, there, {"ownerReferences": others}))
+            elif not meta(there).get("deletionTimestamp"):
                 deeper = "Foreground" if self._dependents.get(meta(there)["uid"]) else "Background"
                 found.append(_delete(store, dependent, there, deeper))
-        return found if blocked or found else [_without(store, key, document, FOREGROUND_FINALIZER)]
+        return found if blocked else [*found, _without(store, key, document, FOREGROUND_FINALIZER)]
 
     def _absent(self, store: Store, key: WatchedKey, document: Document) -> list[Action]:
         owners = meta(document).get("ownerReferences") or []

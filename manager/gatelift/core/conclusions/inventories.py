@@ -13,7 +13,7 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.conclusions import absences, belief, recovery_lists, reports
 from gatelift.core.conclusions.claims import Claim
-from gatelift.core.dispatching import endings, placing
+from gatelift.core.dispatching import endings, membership, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.gone import Evidence, Inventory, is_gone, is_unexplained, known_session
@@ -175,7 +175,10 @@ class Comparison:
         cluster = self._upcall.cluster
         if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, cluster, entry):
             return
-        if _unexplained(core, cluster, entry):
+        if _unexplained(core, cluster, entry) and entry.all_over:
+            recovery_lists.idles(core, cluster, entry.key)
+            core.doubts.postpone(cluster, entry.key, over=False, gated=True)
+        elif _unexplained(core, cluster, entry):
             recovery_lists.leave_alone(core, cluster, entry.key, entry)
         else:
             reports.look_ahead(core, Claim(cluster, entry.key, over=False, gated=not entry.lifted, listed=entry))
@@ -210,6 +213,7 @@ def _unlisted(core: Core, cluster: str, attempt: Attempt, facts: Inventory, now:
             _begin_again(attempt)
     elif not core.caution.halted and is_gone(_known(attempt), facts) and absences.is_over(core, attempt, now):
         text = texts.gone_from(cluster)
+        membership.take_absent(core, attempt)
         endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
 
 
@@ -275,9 +279,11 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
     if entry.state.upper() in HELD:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
-    elif _unexplained(core, cluster, entry) and entry.lifted and not over:
+    elif _unexplained(core, cluster, entry) and entry.lifted and not (over or entry.all_over):
         recovery_lists.leave_alone(core, cluster, entry.key, entry)
     elif _unexplained(core, cluster, entry):
+        if entry.all_over and not over:
+            recovery_lists.idles(core, cluster, entry.key)
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:
         reports.stray(core, Claim(cluster, entry.key, over=over, gated=not entry.lifted, listed=entry))

@@ -96,6 +96,16 @@ def leaves(core: Core, cluster: str, key: PlacementKey) -> bool:
     return key in core.caution.recovery.unexplained.get(cluster, {})
 
 
+def idles(core: Core, cluster: str, key: PlacementKey) -> None:
+    """Take that nothing runs of what nothing explains, by the list of its cluster: it tells no end of its own."""
+    core.caution.recovery.idle.setdefault(cluster, set()).add(key)
+
+
+def is_idle(core: Core, cluster: str, key: PlacementKey) -> bool:
+    """Say whether nothing runs of what nothing explains: nor is anything of it let go in this session (R1)."""
+    return key in core.caution.recovery.idle.get(cluster, ())
+
+
 def is_over(core: Core, cluster: str, key: PlacementKey) -> None:
     """Take that something that nothing explained has ended."""
     if core.caution.recovery.is_over(cluster, key):

@@ -186,7 +186,7 @@ def stray(core: Core, claim: Claim) -> None:
     if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
         if recovery_lists.leaves(core, cluster, key):
             return
-        if not (over or claim.gated or is_past(core, cluster, key)):
+        if not (over or claim.gated or recovery_lists.is_idle(core, cluster, key) or is_past(core, cluster, key)):
             recovery_lists.leave_alone(core, cluster, key)
             return
         core.ask_all(cluster, key, "", over=over)

@@ -201,10 +201,24 @@ def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]
 
     Of what never ran nothing is concluded, nor where none is named: its worker may know nothing of the placement.
     """
+    if reports:
+        _take_gone(core, attempt, {each.owner_uid for each in reports})
+
+
+def take_absent(core: Core, attempt: Attempt) -> None:
+    """Take that nothing is left of a placement at its worker: who ran there is gone, as its agent would say of each.
+
+    That is sure by then (R4), and how they ended nobody has heard (HD-419).
+    """
+    _take_gone(core, attempt, set())
+
+
+def _take_gone(core: Core, attempt: Attempt, listed: set[str]) -> None:
+    """Take that who ran and is not among these is gone."""
     known = core.knowledge.workloads.get(attempt.workload)
     work = core.knowledge.work_of(known) if known is not None else NOBODYS
-    gathered, listed = work.gathered, {each.owner_uid for each in reports}
-    if known is None or gathered is None or not listed or not is_elsewhere(work, attempt):
+    gathered = work.gathered
+    if known is None or gathered is None or not is_elsewhere(work, attempt):
         return
     there = [(each.called.name, each.called.uid) for each in gathered.there(record.granted(known))]
     for name, uid in there:

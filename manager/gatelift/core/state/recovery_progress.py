@@ -53,6 +53,8 @@ class Recovery:
     again: list[PlacementsInventoried] = field(default_factory=list)
     listed: dict[str, int] = field(default_factory=dict)
     unexplained: dict[str, dict[PlacementKey, str]] = field(default_factory=dict)  # -> the namespace it is in
+    idle: dict[str, set[PlacementKey]] = field(default_factory=dict)
+    """Cluster -> of what nothing explains, that of which its last list says that nothing runs."""
     to_raise: set[ObjectKey] = field(default_factory=set)
     unraised: set[ObjectKey] = field(default_factory=set)
     """Of those, for which nobody waits: the API server refuses what is to be written."""
@@ -216,6 +218,7 @@ class Recovery:
     def forget_lists(self, cluster: str) -> bool:
         """Forget what a cluster has listed; True when some of that was unexplained."""
         self.listed.pop(cluster, None)
+        self.idle.pop(cluster, None)
         return bool(self.unexplained.pop(cluster, None))
 
     def leave_alone(self, cluster: str, key: PlacementKey, namespace: str) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
+from gatelift_agent.core.seeing import doubts
 from gatelift_agent.core.state import containment, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
@@ -106,4 +107,25 @@ def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
         counts=tuple(sorted(counts.items())),
         digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
         given=_given(existing),
+        all_over=lifted and _all_over(world, placement, now),
     )
+
+
+def _all_over(world: World, placement: Placement, now: float) -> bool:
+    """Say whether nothing runs of what was let go, where that is no end: who is over may be replaced.
+
+    It is the manager's to know whether anything explains it; nothing of it is let go before he has confirmed it (R1).
+    """
+    unsure = placement.hidden or (placement.unsure and world.unheard) or unknowns.may_be_of(world, placement.key)
+    if unsure or not world.kind(placement).gathers:
+        return False
+    return not any(_may_run(world, placement, tracked, now) for tracked in placement.objects.values())
+
+
+def _may_run(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    kind, obj = world.kind(placement), tracked.object
+    if tracked.asked or tracked.missing or tracked.unproven or tracked.doubt_until is not None:
+        return True
+    if obj is None:
+        return doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
+    return kind.outcome(obj) is None and (tracked.lift_asked or kind.lifted(obj))
