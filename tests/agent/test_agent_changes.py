@@ -46,6 +46,7 @@ def test_who_joins_waits_at_its_gate_until_one_that_leaves_has_stopped() -> None
     assert stage.let_go() == ["a", "b", "c"]
     assert stage.gone() == []
     stage.finish("b", "Failed")
+    stage.pass_seconds(1.0)
     assert "b" not in stage.there()
     assert stage.gone() == ["home-b"]
     assert stage.let_go() == ["a", "c", "d"]
@@ -173,6 +174,7 @@ def test_mc_9_a_late_or_doubled_change_changes_nothing() -> None:
     first = stage.say(join=["d"], leave=["b"])
     stage.finish("b", "Failed")
     stage.say(leave=["d"])
+    stage.pass_seconds(1.0)
     seen = stage.there(), stage.let_go(), len(stage.written(Delete, POD))
     for said in (first, m.Change(key=KEY, number=1, leave=(Leaver(name="a", uid="home-a"),))):
         stage.send(said)
@@ -184,6 +186,7 @@ def test_mc_9_who_has_left_is_not_made_again_under_any_number() -> None:
     stage = running("a", "b")
     stage.say(leave=["b"])
     stage.finish("b", "Failed")
+    stage.pass_seconds(1.0)
     stage.say(join=["b"])
     stage.pass_seconds(60.0)
     assert stage.there() == {"a": "home-a"}

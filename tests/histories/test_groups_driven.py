@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.values.resources import POD
 from support.manager.group_world import K
+from support.sim import groups
 from support.sim.agent import SimAgent
 from support.sim.groups_at_home import make, names, until_all_run
 from support.sim.history import History
@@ -30,3 +32,23 @@ def test_hd_399_dw_1_a_driver_runs_on_as_its_workers_come(monkeypatch: pytest.Mo
     history.kill_leader()
     history.passes(60.0)
     assert names(history) == ["a", "b", "c"]
+
+
+def test_hd_436_a_worker_of_another_set_by_its_role_keeps_its_slot_at_its_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HD-436: while nobody leads it says that it is of the driver's set; who comes then waits for a slot of its own."""
+    monkeypatch.setattr(SimManager, "kinds", WITH_GROUPS)
+    monkeypatch.setattr(SimAgent, "registry", WITH_GROUPS)
+    history = History(shown=False)
+    groups.make(history, "a", notes={f"{K}pod-group-sets": SETS})
+    for name in "bc":
+        groups.make(history, name, labels={f"{K}pod-group-role": "workers"})
+    history.until("all run", lambda: groups.run_there(history) == ["a", "b", "c"], 60.0)
+    history.kill_leader()
+    history.edit("home", POD, "b", {"metadata": {"labels": {f"{K}pod-group-role": "driver"}}})
+    history.until("another leads", history.leads)
+    history.passes(30.0)
+    groups.make(history, "d", labels={f"{K}pod-group-role": "workers"})
+    history.passes(60.0)
+    assert groups.run_there(history) == ["a", "b", "c"]

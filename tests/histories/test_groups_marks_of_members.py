@@ -117,6 +117,24 @@ def test_hd_421_who_ends_under_another_hash_counts_in_the_role_that_it_ran_as(hi
     history.until("it has succeeded", lambda: groups.condition(history, "Finished")[1] == "Succeeded", 300.0)
 
 
+def test_hd_437_who_ends_under_another_hash_of_its_users_counts_in_the_role_that_it_ran_as(history: History) -> None:
+    """HD-437: its user wrote the hashes of two roles; one is changed while nobody leads, and the pod is at a worker."""
+    hashes = {"a": "big", "b": "big", "c": "small"}
+    for name, said in hashes.items():
+        cpu = "250m" if name == "c" else "500m"
+        seconds = 100.0 if name == "b" else 300.0
+        groups.make(history, name, cpu=cpu, seconds=seconds, notes={f"{K}role-hash": said})
+    history.until("all run", lambda: groups.run_there(history) == ABC, 60.0)
+    assert {one["name"] for one in groups.workload(history)["spec"]["podSets"]} == {"big", "small"}
+    history.kill_leader()
+    change(history, "annotations", f"{K}role-hash", "other", "b")
+    history.until("another leads", history.leads)
+    history.until("it has succeeded", lambda: groups.phases(history)["b"] == "Succeeded", 200.0)
+    history.passes(5.0)
+    assert groups.workload(history)["status"].get("reclaimablePods") == [{"name": "big", "count": 1}]
+    history.until("all have", lambda: groups.condition(history, "Finished")[1] == "Succeeded", 400.0)
+
+
 @places
 def test_hd_421_a_member_keeps_the_slot_that_it_was_let_go_for(history: History, place: str) -> None:
     """HD-421: one says that it is of the other role; nobody takes the slot that it seems to have left."""

@@ -160,3 +160,43 @@ def test_hd_420_a_workload_that_somebody_marks_is_not_the_groups_for_that(histor
 def _a_pod_set() -> Doc:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     return {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+
+
+def owners(history: History) -> list[str]:
+    """Return which pods the group's Workload names as its owners."""
+    return sorted(one["name"] for one in groups.workload(history)["metadata"].get("ownerReferences", []))
+
+
+def take_off(history: History, *names: str) -> None:
+    """Take these pods off the owners of the group's Workload."""
+    kept = [one for one in groups.workload(history)["metadata"]["ownerReferences"] if one["name"] not in names]
+    history.edit("home", WORKLOAD, GROUP, {"metadata": {"ownerReferences": kept or None}})
+
+
+@places
+@pytest.mark.parametrize("names", [ABC, ["b"]], ids=["all", "one"])
+@pytest.mark.parametrize("led", [True, False], ids=["while a leader sees it", "while nobody leads"])
+def test_hd_438_owners_of_a_groups_workload_that_go_are_written_back(
+    history: History, place: str, names: list[str], *, led: bool
+) -> None:
+    """HD-438: by them it is known who ends with the Workload, and who runs for it."""
+    until_all_run(history, place)
+    before = uids(history)
+    if not led:
+        history.kill_leader()
+    take_off(history, *names)
+    if not led:
+        history.until("another leads", history.leads)
+    history.until("they are written back", lambda: owners(history) == ABC, 60.0)
+    history.passes(10.0)
+    assert (uids(history), running(history, place)) == (before, ABC)
+    history.delete("home", WORKLOAD, GROUP)
+    history.until("nothing is left", lambda: groups.names(history) == [] and not running(history, place), 120.0)
+
+
+@places
+def test_hd_438_who_was_named_ends_with_the_workload_that_names_it_no_more(history: History, place: str) -> None:
+    until_all_run(history, place)
+    take_off(history, *ABC)
+    history.delete("home", WORKLOAD, GROUP)
+    history.until("nothing is left", lambda: groups.names(history) == [] and not running(history, place), 120.0)

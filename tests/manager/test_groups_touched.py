@@ -22,7 +22,7 @@ from support.touched import Counted, Touched
 
 FEW, MANY = 50, 1000
 RATIO_MAX = 1.2
-LINES_OF_A_NAME_MAX = 30
+LINES_OF_A_NAME_MAX = 20
 """For each owner that another version of the Workload names, where that names one more."""
 COMES = "another one comes"
 FAILING = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "ErrImagePull"}}}]}

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kinds.pod_group.roles import RoleFit
-from gatelift_kinds.pod_group.shapes import mismatch
+from gatelift_kinds.pod_group.shapes import difference
 from gatelift_kinds.shared.json_parts import Json, objects
 from gatelift_kube.objects.kueue import PodSet, Workload
 
@@ -85,8 +85,7 @@ class AskedOfPods:
         template = self._templates.get(role)
         if template is None:  # of another role: without fast admission it is one too many
             return UNKNOWN if pod_sets and fast else ""
-        by_default = "" if template.get("priorityClassName") else spec.get("priorityClassName") or ""
-        text = mismatch(template, spec, by_default)
+        text = difference(template, spec)
         return f"spec.{text}: {WAY_OUT}" if text else ""
 
 

@@ -29,11 +29,12 @@ from gatelift_kinds.pod_group.ends import (
 from gatelift_kinds.pod_group.let_go import LetGo
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
+from gatelift_kinds.pod_group.named import Named
 from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.roles import RoleFit
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
-from gatelift_kinds.shared import markers
+from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kinds.shared.patches import decode
@@ -41,7 +42,7 @@ from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, Priorit
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.objects.meta import Condition, ObjectMeta, OwnerReference
+from gatelift_kube.objects.meta import Condition, ObjectMeta
 from gatelift_kube.values.plain_text import plain
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
@@ -58,7 +59,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
     `_specs`: what the pods of a planned set need. `_judged`: what the Workload of the group's name that was looked at
     last says of whose it is, and why it is not the group's; `_let_go`: as what pods were let go here; `_names`: whom
-    the one names that was asked of last. `_stopping`: the epoch that is stopped, and where the pods of each role were
+    the one names, or has named. `_stopping`: the epoch that is stopped, and where the pods of each role were
     as that began.
     """
 
@@ -96,7 +97,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._judged: tuple[tuple[object, ...], str] | None = None
         self._let_go = LetGo()
         self._where = RunsElsewhere()
-        self._names: tuple[Sequence[OwnerReference], frozenset[str]] | None = None
+        self._names = Named()
         self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:
@@ -116,9 +117,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._let_go.put(obj, lifted=not gated)
         where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
-        fit = self._as_let_go(
-            meta.uid, said, fit, spec, was_read and not (gated and where is not member.Elsewhere.MAY_RUN)
-        )
+        waits = gated and where is member.Elsewhere.NOWHERE and not pods.over(obj)
+        fit = self._as_let_go(meta.uid, said, fit, spec, runs=was_read and not waits, there=gated and not waits)
         if gated and where is member.Elsewhere.NOWHERE:
             other = self._declaring.refusal(meta.uid)
             fit = self._asked.put(meta.uid, RoleFit("", other) if other else fit, spec, shape)
@@ -137,18 +137,20 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         else:
             self._unfit[meta.uid] = plain(fit.text, TEXT_CHARS_MAX)
 
-    def _as_let_go(self, uid: str, said: marks.GroupMarks, fit: RoleFit, spec: Json, runs: bool) -> RoleFit:
+    def _as_let_go(
+        self, uid: str, said: marks.GroupMarks, fit: RoleFit, spec: Json, *, runs: bool, there: bool
+    ) -> RoleFit:
         """Return the role that a pod was let go as, whatever it says since; else the one that it says (HD-421).
 
-        `runs`: it was read before, and runs, or may. Who was told of at a worker has no mark at home: of that the role
-        is known that it had as this began.
+        `runs`: it was read before, and runs, or may, or is over. Who was told of at a worker (`there`) has no mark at
+        home: of that the role is known that it had as this began.
         """
         role = self._let_go.pod_set(uid, (fit.role, said.pod_set, said.role, said.role_hash))
         before = self.members.get(uid)
-        if not role and runs and before is not None and before.state in RUNNING:
+        if not role and runs and before is not None and before.state in {*RUNNING, *OVER}:
             role = before.role
-        if not role and self._where.of(uid) is member.Elsewhere.MAY_RUN:
-            role = self._let_go.likely((shape_of(spec), fit.role))
+        if not role and there:
+            role = self._let_go.likely((shape_of(spec), fit.role), spec)
         return RoleFit(role) if role else fit
 
     def drop(self, uid: str) -> None:
@@ -159,6 +161,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._prebuilt.discard(uid)
         self._unfit.pop(uid, None)
         self._unnamed.discard(uid)
+        self._names.drop(uid)
         self._where.forget(uid)
         self._declaring.drop(uid, self._pods)
         self._asked.drop(uid)
@@ -231,12 +234,12 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return found.state is MemberState.FAILED or self.is_over
 
     def is_named(self, workload: Workload, uid: str) -> bool:
-        """Return whether a Workload names a pod of the group as an owner."""
-        return uid in self._pods and uid in self._named_by(workload)
+        """Return whether a Workload names a pod of the group as an owner, or has named it."""
+        return uid in self._pods and (uid in self._named_by(workload) or self._names.has_named(workload, uid))
 
     def names_any(self, workload: Workload) -> bool:
         """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
-        return any(uid in self._named_by(workload) for uid in self._pods)
+        return any(self.is_named(workload, uid) for uid in self._pods)
 
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
@@ -401,14 +404,20 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return all_ready(self.members, self.members.present if declares else _total(workload))
 
     def owners_patch(self, workload: Workload) -> bytes | None:
-        """Return the patch that adds the present pods which the Workload does not name yet as owners."""
-        meta = workload.metadata
+        """Return the patch that adds the present pods which the Workload does not name, or not any more, as owners."""
+        meta, named = workload.metadata, self._named_by(workload)
         if self._unnamed:
-            self._unnamed -= self._named_by(workload)
-        added = sorted(filter(None, map(self._present, self._unnamed)))
+            self._unnamed -= named
+        kept = (uid for uid in self._unnamed if not self._is_let_be(workload, uid))
+        added = sorted(filter(None, map(self._present, kept)))
         if not added:
             return None
         return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added])
+
+    def _is_let_be(self, workload: Workload, uid: str) -> bool:
+        """Say whether a pod is named no more since it goes: a garbage collector took it off, and would once more."""
+        goes = self._pods[uid][0].metadata.deletion_timestamp is not None
+        return goes and self._names.has_named(workload, uid)
 
     def told(self, workload: Workload | None) -> ToldOfAll:
         """Return where the pods stand, whose place is whose, and what lacks."""
@@ -457,11 +466,11 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._count_anew(self._let_go.learn(workload.spec.pod_sets))
 
     def _named_by(self, workload: Workload) -> frozenset[str]:
-        """Return the UIDs that a Workload names, gone through once for each list of them."""
-        named = workload.metadata.owner_references
-        if self._names is None or self._names[0] != named:
-            self._names = named, frozenset(each.uid for each in named)
-        return self._names[1]
+        """Return the UIDs that a Workload names; who was named before and is there is to be named once more."""
+        found = self._names.by(workload)
+        if self._names.taken_off:
+            self._unnamed |= {uid for uid in self._names.take_off() if uid in self._pods}
+        return found
 
     def _lacking(self, workload: Workload) -> dict[str, int]:
         """Return how many pods of each role have to be replaced; not those that a driver has yet to make."""

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
+from gatelift_kinds.pod_group.shapes import asks_alike
 from gatelift_kinds.shared import placed_mark
+from gatelift_kinds.shared.json_parts import Json
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet
 
@@ -77,7 +81,14 @@ class LetGo:
         known = self._names.get(noted)
         return known or next((each for each in said if each and placed_mark.digest(each) == noted), "")
 
-    def likely(self, said: Iterable[str]) -> str:
-        """Return which pod set of their Workload a pod is of that runs, or may: one that it says, or the only one."""
+    def likely(self, said: Iterable[str], spec: Json) -> str:
+        """Return which pod set of their Workload a pod is of that runs, or may.
+
+        One that it says, or the only one that there is, or that asks for what it asks for (HD-437); "" where none is.
+        """
         names = [each.name for each in self._pod_sets]
-        return next((each for each in said if each in names), names[0] if len(names) == 1 else "")
+        found = next((each for each in said if each in names), "")
+        if found or len(names) == 1:
+            return found or names[0]
+        alike = [each.name for each in self._pod_sets if asks_alike(msgspec.to_builtins(each.template.spec), spec)]
+        return alike[0] if len(alike) == 1 else ""

@@ -95,6 +95,20 @@ def mismatch(declared: Json, spec: Json, default_class: str = "", *, placed: boo
         return f"cannot be compared ({plain(str(error), SHOWN_CHARS_MAX)}): mend the quantity there"
 
 
+def difference(template: Json, spec: Json) -> str:
+    """Return the first difference between a pod set's template and the spec of a pod; "" where they ask for the same.
+
+    A class that the template has none of was given to the pod by default.
+    """
+    by_default = "" if template.get("priorityClassName") else spec.get("priorityClassName") or ""
+    return mismatch(template, spec, by_default)
+
+
+def asks_alike(template: Json, spec: Json) -> bool:
+    """Say whether a pod asks for what a pod set's template does."""
+    return not difference(template, spec)
+
+
 def _differences(wanted: Json, found: Json, default_class: str) -> Iterator[str]:
     asked, comes = (pod_requests(msgspec.convert(each, PodSpec)) for each in (wanted, found))
     for name in sorted(asked.keys() | comes.keys()):

@@ -100,6 +100,11 @@ class SessionCore(ABC):
         return self._outbox.last
 
     @property
+    def heard(self) -> int:
+        """Number up to which the peer has acknowledged all, in a session whose outbox was not emptied since."""
+        return self._outbox.first - 1
+
+    @property
     def unacknowledged(self) -> int:
         """How many messages are kept because the peer has not acknowledged them."""
         return len(self._outbox)

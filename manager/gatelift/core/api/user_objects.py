@@ -65,7 +65,14 @@ def made_for(workload: Workload) -> tuple[UserObject, ...]:
 
 def members_of(workload: Workload) -> tuple[UserObject, ...]:
     """Return the places of the objects that a work of several has, as its Workload names them; else none."""
-    owners, named = owners_of(workload), workload.metadata.owner_references
-    if len(owners) != 1 or "/" not in owners[0].uid or len(named) > OWNERS_MAX:
+    if not is_of_members(workload):
         return ()
-    return tuple([UserObject(one.kind, workload.metadata.namespace, one.name) for one in named])
+    return tuple(
+        [UserObject(one.kind, workload.metadata.namespace, one.name) for one in workload.metadata.owner_references]
+    )
+
+
+def is_of_members(workload: Workload) -> bool:
+    """Say whether a Workload is of a work of several, and names no more objects than one may have."""
+    owners = owners_of(workload)
+    return len(owners) == 1 and "/" in owners[0].uid and len(workload.metadata.owner_references) <= OWNERS_MAX

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.api.user_objects import Name, UserObject, made_for, members_of, names_of
+from gatelift.core.api.user_objects import Name, UserObject, is_of_members, made_for, members_of, names_of
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
@@ -154,6 +154,7 @@ class Knowledge:
         if workload.metadata.uid in self.departed:
             return False
         known = self.workloads.get(key)
+        before = (known.metadata, self._work_placed(key)) if known is not None and not again else None
         if known is not None:
             if not (again or newer(workload.metadata, known.metadata)):
                 return False
@@ -165,7 +166,7 @@ class Knowledge:
         self.workloads[key] = workload
         self.readings[key] = reading
         self._index(key, workload, names, placed=bool(rec.cluster))
-        self._settle(key)
+        self._settle(key, before)
         return True
 
     def _stands_alike(self, known: Workload, workload: Workload, rec: Record, names: Names) -> bool:
@@ -288,17 +289,22 @@ class Knowledge:
         placed = rec.cluster and not rec.finished and len(names) == 1 and "/" in names[0][3]
         return names[0] if placed else None
 
-    def _settle(self, key: ObjectKey) -> None:
-        """Put objects that a Workload names where they belong, now that it has a winner, or has none any more."""
-        names, workload = self.names.get(self.readings[key][1].uid, ()), self.workloads[key]
-        if len(names) != 1 or not members_of(workload):
+    def _settle(self, key: ObjectKey, before: tuple[ObjectMeta, Name | None] | None) -> None:
+        """Put objects that a Workload names where they belong, now that it has a winner, or has none any more.
+
+        `before`: as it was, and whose with a winner. Where that is the same only who is named since is looked at.
+        """
+        names, meta = self.names.get(self.readings[key][1].uid, ()), self.workloads[key].metadata
+        if len(names) != 1 or not is_of_members(self.workloads[key]):
             return
-        placed = self._work_placed(key) is not None
-        for one in workload.metadata.owner_references:
+        work, named = self._work_placed(key), set(meta.owner_references)
+        if before is not None and (before[0].uid, before[1]) == (meta.uid, work):
+            named -= set(before[0].owner_references)
+        for one in sorted(named, key=lambda each: each.uid):
             known = self.owners.get(ObjectRef(names[0][0], ObjectKey(key.namespace, one.name)))
             if known is None or known.object.metadata.uid != one.uid:
                 continue
-            if (known.work != names[0]) if placed else known.held:
+            if known.held if work is None else known.work != work:
                 self._put_anew(known)
 
     def take_moved(self) -> list[Owner]:

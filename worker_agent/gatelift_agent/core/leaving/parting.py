@@ -25,8 +25,28 @@ def leave(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if tracked.succeeded or (outcome is not None and outcome.succeeded):
         tracked.delete_asked = False  # what succeeded stays, and so does its slot
         return
-    if world.local or closing.is_removed(world, placement, tracked, now):
+    if world.local or (
+        _is_heard(world, placement, tracked, now) and closing.is_removed(world, placement, tracked, now)
+    ):
         has_left(world, placement, tracked)
+
+
+def _is_heard(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether the manager has heard that an object has stopped, saying it once; a minute without it is enough.
+
+    What is removed before that the agent after this one would have to doubt (P10), should this one end (HD-431).
+    """
+    if tracked.leave_heard or tracked.made_here or draining.without_report(tracked) is None:
+        return True
+    if not world.standing.open:
+        due = world.standing.away_since + closing.KEPT_SECONDS_MAX
+        if now < due:
+            world.wakes.ask(placement.key, due)
+        return now >= due
+    if not tracked.leave_said:
+        world.say(reports.object_report(placement, tracked, gone=True))
+        world.last_words.add(placement.key, tracked)
+    return False
 
 
 def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
@@ -36,7 +56,7 @@ def has_left(world: World, placement: Placement, tracked: Tracked) -> None:
     if len(placement.came_and_went.left) > LEFT_MAX:
         del placement.came_and_went.left[next(iter(placement.came_and_went.left))]
     tracked.object = None
-    if not (world.local or tracked.made_here):
+    if not (world.local or tracked.made_here or tracked.leave_said):
         world.say(reports.object_report(placement, tracked))
     heir = placement.came_and_went.heirs.pop(tracked.name, None)
     if heir is not None:

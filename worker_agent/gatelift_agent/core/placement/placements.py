@@ -261,6 +261,9 @@ class Tracked:
     """We dropped the finalizer and asked for the deletion: what is left of it is not ours to wait for."""
     delete_asked: bool = False
     """The user deleted this one object of a live placement."""
+    leave_said: bool = False
+    """Its end was told in this session, before it is removed; `leave_heard`: and the manager has that."""
+    leave_heard: bool = False
     grace_seconds: float | None = None
     user_gates: tuple[str, ...] | None = None
     reported: Hashable = None

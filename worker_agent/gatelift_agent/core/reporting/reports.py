@@ -93,7 +93,8 @@ def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple
     changed: list[tuple[Tracked, Seen]] = []
     urgent = False
     for tracked in placement.to_look_at:
-        if tracked.made_here or (tracked.told_of is not None and tracked.told_of is tracked.object):
+        told = tracked.leave_said or (tracked.told_of is not None and tracked.told_of is tracked.object)
+        if tracked.made_here or told:
             continue
         if len(changed) > REPORTS_AT_ONCE:
             urgent = True  # so many are told of in parts, and the others are looked into with theirs
@@ -130,6 +131,7 @@ def everything(world: World, placement: Placement) -> None:
     """Tell all of a placement anew, for a session that knows nothing of the one before."""
     for tracked in placement.objects.values():
         tracked.reported = tracked.told_of = None
+        tracked.leave_said = tracked.leave_heard = False
     placement.counts_reported = None
     placement.report_at = None
     placement.wait_told = ""
@@ -176,9 +178,12 @@ def final_message(placement: Placement) -> Message | None:
     return _FINAL[ending.kind](placement, ending)
 
 
-def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
-    """Return the report of one object as last seen; its status is the JSON as served."""
-    obj = tracked.object
+def object_report(placement: Placement, tracked: Tracked, *, gone: bool = False) -> ObjectReport:
+    """Return the report of one object as last seen; its status is the JSON as served.
+
+    `gone`: it has stopped, and is about to be removed.
+    """
+    obj = None if gone else tracked.object
     raw = tracked.refused_as if obj is None and tracked.refused_as else tracked.raw
     return ObjectReport(
         key=placement.key,

@@ -90,6 +90,16 @@ class ManagerLink:
             self._carry_out(self._session.handle(_session_event(event), now), now)
         except Exception as error:  # noqa: BLE001 (containment: what one stream says ends no process)
             self._failed(error, now)
+        if self._world.standing.open:
+            self._heard(self._session.heard)
+
+    def _heard(self, number: int) -> None:
+        """Go on with what waits until the manager has heard of it."""
+        world = self._world
+        for key, tracked in world.last_words.heard(number):
+            placement = world.placements.get(key)
+            if placement is not None:
+                world.look_at(placement, tracked.name)
 
     def tick(self, now: float) -> None:
         """Do what is due: obey what had to wait, dial, renew, acknowledge."""
@@ -125,6 +135,7 @@ class ManagerLink:
         while self._world.outgoing:
             said, self._world.outgoing = self._world.outgoing, []
             self._send(said, now)
+            self._world.last_words.sent(self._session.last_sequence)
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
@@ -246,6 +257,7 @@ class ManagerLink:
             world.look_at_all()
             return
         world.fresh = False
+        world.last_words.anew()
         for placement in tuple(world.placements.values()):
             reports.everything(world, placement)
 

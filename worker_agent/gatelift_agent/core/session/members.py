@@ -87,7 +87,7 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
         tracked = placement.objects.get(one.name)
         if tracked is not None and _is_of(world, tracked, one):
             tracked.user_uid = tracked.user_uid or one.uid
-            tracked.template, tracked.pod_set = one.template, one.pod_set
+            tracked.template, tracked.pod_set = one.template, _set_of(world, placement, tracked, one)
             tracked.metadata = objects.metadata(world, one) or tracked.metadata
             _take_gates(world, tracked)
         elif placement.found and not world.local:
@@ -99,6 +99,15 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
     if placement.found:
         placement.found = False
         found_state.set_state(world, placement)
+
+
+def _set_of(world: World, placement: Placement, tracked: Tracked, one: ObjectTemplate) -> str:
+    """Return of which pod set an object is: of the one that it was let go as, whatever its user's says since (HD-436).
+
+    Else another one would take the slot beside it. At home that is known by the mark of its lift.
+    """
+    keeps = not world.local and any(each.name == tracked.pod_set for each in placement.pod_sets)
+    return tracked.pod_set if keeps and _is_kept(world, placement, tracked) else one.pod_set
 
 
 def _take_gates(world: World, tracked: Tracked) -> None:
