@@ -40,7 +40,7 @@ def is_moving(core: Core, ref: ObjectRef, look: Key, version: str) -> bool:
         core.agenda.waits(look)
         or core.inflight.busy(ref)
         or (ref in core.unsent and core.agenda.waits(UNSENT))
-        or (core.agenda.waits(INFORM) and any(look in line.waiting for line in core.budget._lines))
+        or (core.agenda.waits(INFORM) and any(look == asks.key for asks in core.budget._line._shares))
         or core.is_marked_later(uid)
         or core.ledger.engine.phase(uid) is Phase.ASSUMED
     )

@@ -6,6 +6,8 @@ No decision is taken here. Neighbours: `taking` calls.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.asks import Asks
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import names_of
 from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, releasing, waking
@@ -139,7 +141,8 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
         case kueue.ClusterQueue():
             core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.CLUSTER_QUEUE, key))
-            core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
+            for purpose in (Purpose.STATUS, Purpose.HOLD):
+                core.budget.leave(Asks(Key(Look.CLUSTER_QUEUE, key), purpose))
             engine.cluster_queue_removed(name)
             in_use.queue_gone(core, name)
             predecessors.reach_changed(core)
@@ -148,7 +151,7 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
         case kueue.LocalQueue():
             core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.LOCAL_QUEUE, key))
-            core.budget.leave(Key(Look.LOCAL_QUEUE, key))
+            core.budget.leave(Asks(Key(Look.LOCAL_QUEUE, key), Purpose.STATUS))
             engine.local_queue_removed(key)
             predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
@@ -180,7 +183,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
         case kueue.Cohort():
             core.knowledge.drop(obj)
             core.shown_queues.forget(Key(Look.COHORT, key_of(obj.metadata)))
-            core.budget.leave(Key(Look.COHORT, key_of(obj.metadata)))
+            core.budget.leave(Asks(Key(Look.COHORT, key_of(obj.metadata)), Purpose.STATUS))
             engine.cohort_removed(name)
             showing.everything(core)
         case kueue.WorkloadPriorityClass():
