@@ -21,6 +21,7 @@ from gatelift.core.conclusions import reports
 from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.state.few_lines import LINES_MAX
 from gatelift.core.state.word_writes import OUT_MAX, OUT_SHARED_MAX, SHARED_SECONDS, may_write
+from gatelift_kube.deciding.writes import WriteError
 from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import ObjectReport
 from support.manager.builders import a_job, a_pod, a_setting
@@ -441,3 +442,21 @@ def test_hd_472_a_first_run_is_looked_at_before_what_others_say_again() -> None:
     reports.reported(core, Reported(cluster="a", session=agent.session, sequence=10, message=report), world.now)
     order = list(iter(core.agenda.take, None))
     assert order.index(Key(Look.OWNER, ObjectKey("team", "second"), POD)) < LATE_EVERY
+
+
+@pytest.mark.parametrize("between", [RUNNING, PENDING], ids=["the-same", "another"])
+def test_hd_454_a_first_run_that_cannot_be_shown_is_news_once(between: dict[str, Any]) -> None:
+    """Refused at home for what else stands there, each word of it was looked at in front of everybody's next pod."""
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_pod("second").document())
+    world.settle()
+    world.fail = lambda command: WriteError.INVALID if command.ref.resource == POD else None
+    core, agent = world.machine.core, world.agents["a"]
+    (second,) = core.attempts.values()
+    late = []
+    for number, status in enumerate((RUNNING, between, RUNNING)):
+        said = msgspec.json.encode({**status, "reason": f"R{number}"})
+        report = ObjectReport(key=second.key, kind="Pod", name="second", uid="w", status=said)
+        reports.reported(core, Reported(cluster="a", session=agent.session, sequence=10, message=report), world.now)
+        late.append([core.agenda.was_late for key in iter(core.agenda.take, None) if key.look is Look.OWNER])
+    assert late == [[False], [True], [True]]

@@ -230,14 +230,16 @@ def is_first(attempt: Attempt, name: str, shown: bytes, reported: bytes) -> bool
 
 
 def is_news(attempt: Attempt, report: ObjectReport) -> bool:
-    """Say whether a report tells how far an object is that it has not shown in this attempt: that is not late.
+    """Say whether a report tells for the first time in this attempt how far an object is: that is not late.
 
-    Of an object of the placement, whose report is kept by now.
+    Of an object of the placement, whose report is kept by now. Said again it is no news, whether it is shown or not: it
+    may stand in a line, or be refused for ever.
     """
     if report.name not in attempt.reports:
         return False
     try:
-        return bool(_stages(_STATUS.decode(report.status)) - attempt.has_shown(report.name, _NEITHER))
+        said = attempt.has_said(report.name, _stages(_STATUS.decode(report.status)))
+        return bool(said - attempt.has_shown(report.name, _NEITHER))
     except UNREADABLE:
         return False
 
