@@ -24,6 +24,13 @@ def queue(core: Core, key: Key) -> None:
     core.agenda.wake(key, soon if due is None else max(due, soon))
 
 
+def forget(core: Core, key: Key) -> None:
+    """Keep nothing of a queue or cohort that is gone."""
+    core.shown_queues.forget(key)
+    for purpose in (Purpose.STATUS, Purpose.HOLD):
+        core.budget.leave(Asks(key, purpose))
+
+
 def changed(core: Core) -> None:
     """See to the status of all queues that the engine counts otherwise than at the last call."""
     names, locals_ = core.ledger.engine.take_changed()

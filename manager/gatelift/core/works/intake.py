@@ -6,8 +6,6 @@ No decision is taken here. Neighbours: `taking` calls.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
-from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import names_of
 from gatelift.core.conclusions import raising, recovery, reports
 from gatelift.core.dispatching import endings, placing, releasing, waking
@@ -140,9 +138,7 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
             workload_gone(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.CLUSTER_QUEUE, key))
-            for purpose in (Purpose.STATUS, Purpose.HOLD):
-                core.budget.leave(Asks(Key(Look.CLUSTER_QUEUE, key), purpose))
+            showing.forget(core, Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
             in_use.queue_gone(core, name)
             predecessors.reach_changed(core)
@@ -150,8 +146,7 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
                 showing.queue(core, Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.LOCAL_QUEUE, key))
-            core.budget.leave(Asks(Key(Look.LOCAL_QUEUE, key), Purpose.STATUS))
+            showing.forget(core, Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
             predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
@@ -182,8 +177,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
             showing.everything(core)
         case kueue.Cohort():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.COHORT, key_of(obj.metadata)))
-            core.budget.leave(Asks(Key(Look.COHORT, key_of(obj.metadata)), Purpose.STATUS))
+            showing.forget(core, Key(Look.COHORT, key_of(obj.metadata)))
             engine.cohort_removed(name)
             showing.everything(core)
         case kueue.WorkloadPriorityClass():
