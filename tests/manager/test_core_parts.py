@@ -11,14 +11,12 @@ from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFlight, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.resting import Resting
-from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
 from gatelift.core.records import admission_writes, epochs, metadata_patches, record, release_writes
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.gone import Evidence, Inventory, is_gone
 from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.records.ledger import AttemptLedger, LedgerError
-from gatelift.core.state import showing
 from gatelift.core.told.mirror import is_first
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
@@ -27,7 +25,6 @@ from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.objects.selectors import matches
 from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import DisconnectPolicy
-from support.manager.world import World
 
 REF = ObjectRef(WORKLOAD, ObjectKey("team", "w"))
 KEY = Key(Look.WORKLOAD, ObjectKey("team", "w"))
@@ -226,66 +223,6 @@ def test_a_reservation_of_which_nothing_was_written_is_struck() -> None:
     ledger.undo("u")
     ledger.charge("u", 1, now=1.0)
     assert (ledger.reserved, ledger.released) == (1, 0)
-
-
-def test_no_more_writes_that_inform_go_out_than_a_slow_server_carries_out() -> None:
-    budget = StatusBudget(out=OUT_MAX)
-    assert not budget.spend(0.0)
-    budget.out -= 1
-    assert budget.spend(0.0)
-
-
-def test_writes_that_only_inform_have_a_tenth_and_a_little() -> None:
-    budget = StatusBudget()
-    assert sum(budget.spend(0.0) for _ in range(1000)) == SAVED_MAX
-    for _ in range(20):
-        budget.earn()
-    assert sum(budget.spend(0.0) for _ in range(1000)) == 2
-    assert budget.spend(0.1)
-
-
-def test_whoever_finds_no_token_stands_in_line_and_is_called_in_its_turn() -> None:
-    budget = StatusBudget(tokens=0.0)
-    first, second, third, late = (Key(Look.WORKLOAD, ObjectKey("team", name)) for name in "abcd")
-    assert not any(budget.ask(key, 0.0) for key in (first, second, third, first))
-    assert budget.waiting == 3, "asking twice is standing there once"
-    budget.leave(second)
-    assert budget.call(0.1) == [first]
-    assert budget.ask(first, 0.1), "its token was taken when it was called"
-    assert not budget.ask(late, 0.2), "a token that is there belongs to whoever waits longer"
-    assert budget.call(0.5) == [third, late]
-    assert budget.waiting == 0
-
-
-def test_a_queue_that_stands_in_line_is_not_looked_at_for_each_change() -> None:
-    core = World().machine.core
-    queue = Key(Look.CLUSTER_QUEUE, ObjectKey("", "q"))
-    core.budget.stand(queue)
-    showing.queue(core, queue)
-    assert core.agenda.next_time() is None, "it is looked at when its turn comes"
-    assert core.budget.call(10.0) == [queue]
-    showing.queue(core, queue)
-    assert core.agenda.next_time() is not None, "what changes from now on is not in that look"
-
-
-def test_a_line_that_many_leave_and_enter_again_does_not_grow() -> None:
-    budget = StatusBudget(tokens=0.0)
-    keys = [Key(Look.WORKLOAD, ObjectKey("team", str(number))) for number in range(10)]
-    for _ in range(1000):
-        for key in keys:
-            budget.leave(key)
-            budget.stand(key)
-    assert budget.waiting == 10
-    assert all(len(line.order) < 100 for line in budget._lines)
-
-
-def test_queues_do_not_wait_behind_thousands_of_workloads() -> None:
-    budget = StatusBudget(tokens=0.0)
-    for number in range(1000):
-        budget.stand(Key(Look.WORKLOAD, ObjectKey("team", str(number))))
-    queue = Key(Look.CLUSTER_QUEUE, ObjectKey("", "q"))
-    budget.stand(queue)
-    assert queue in budget.call(0.2)
 
 
 # --- record -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.state.hearing import TOLD_SECONDS
 from gatelift.core.state.readiness_values import ReadinessSettings
 from gatelift_admission.values.model import EngineSettings as AdmissionSettings
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.values import resources
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager.builders import a_job, a_pod, a_setting, a_workload
@@ -234,6 +235,77 @@ def test_hd_464_who_was_away_has_a_minute_each_time_that_it_was() -> None:
     flips(world, RUNNING)
     world.advance(30.0)
     assert world.condition(world.find("Workload"), "PodsReady")["reason"] == "Started"
+
+
+def readies(world: World, status: dict[str, Any]) -> None:
+    """Let the kubelet at home say so of the pod."""
+    pod = world.find("Pod")
+    ref = ObjectRef(resources.POD, ObjectKey(pod["metadata"]["namespace"], pod["metadata"]["name"]))
+    world.api.edit(ref, lambda one: one.update(status=status))
+    world.settle()
+
+
+def readiness_of(world: World) -> str:
+    return str(world.condition(world.find("Workload"), "PodsReady")["reason"])
+
+
+def at_home_behind_a_line() -> World:
+    """Return a world whose pod runs at home, and a line in which what is said there again stands still."""
+    world = a_world(a_setting(clusters=()), clusters=(LOCAL_CLUSTER,), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.advance(2.0)
+    readies(world, RUNNING)
+    assert readiness_of(world) == "Started"
+    for number, word in {1_000_001: None, 1_000_002: ClusterWord(LOCAL_CLUSTER, again=True)}.items():
+        ref = ObjectRef(resources.POD, ObjectKey("team", f"other-{number}"))
+        world.machine.core.inflight.begin(number, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
+    return world
+
+
+def test_hd_452_readiness_that_flaps_is_written_in_the_share_of_its_cluster() -> None:
+    """Each flap of each pod was a write at once, in no share and at no pace."""
+    world = at_home_behind_a_line()
+    before = len(world.api.writes)
+    for _ in range(10):
+        readies(world, NOT_READY)
+        readies(world, RUNNING)
+    readies(world, NOT_READY)
+    assert len(world.api.writes) == before
+    world.machine.core.inflight.end(1_000_002)
+    world.advance(1.0)
+    assert readiness_of(world) == "WaitForRecovery"
+    world.advance(SHORT.recovery_timeout + 1.0)
+    assert any(event.reason == "EvictedDueToPodsReadyTimeout" for event in world.emitted)
+
+
+def test_hd_452_who_is_ready_again_behind_a_line_is_not_late() -> None:
+    world = at_home_behind_a_line()
+    core = world.machine.core
+    core.inflight.end(1_000_002)
+    readies(world, NOT_READY)
+    world.advance(2.0)
+    assert readiness_of(world) == "WaitForRecovery"
+    ref = ObjectRef(resources.POD, ObjectKey("team", "other-2"))
+    word = ClusterWord(LOCAL_CLUSTER, again=True)
+    core.inflight.begin(1_000_002, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=word))
+    readies(world, RUNNING)
+    world.advance(SHORT.recovery_timeout + TOLD_SECONDS)
+    assert readiness_of(world) == "WaitForRecovery", "the line stands still"
+    assert not is_evicted(world)
+    core.inflight.end(1_000_002)
+    world.advance(1.0)
+    assert readiness_of(world) == "Recovered"
+
+
+def test_hd_452_what_a_job_gives_back_takes_no_readiness_out_of_the_line() -> None:
+    """Both are written of one Workload: who had nothing to give back left the line for both."""
+    world = at_home_behind_a_line()
+    readies(world, NOT_READY)
+    world.machine.core.agenda.mark(next(iter(world.machine.core.attempts.values())).look)
+    world.advance(1.0)
+    world.machine.core.inflight.end(1_000_002)
+    world.advance(1.0)
+    assert readiness_of(world) == "WaitForRecovery"
 
 
 def test_nothing_is_said_or_evicted_where_nobody_waits_for_pods() -> None:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from gatelift.core.api.agenda import LATE_EVERY, Key, Look
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import Reported
@@ -20,7 +21,8 @@ from gatelift.core.conclusions import reports
 from gatelift.core.records.shown_objects import ShownObjects
 from gatelift.core.state.few_lines import LINES_MAX
 from gatelift.core.state.word_writes import OUT_MAX, OUT_SHARED_MAX, SHARED_SECONDS, may_write
-from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.deciding.writes import WriteError
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import ObjectReport
 from support.manager.builders import a_job, a_pod, a_setting
 from support.manager.links_bench import Manager
@@ -401,12 +403,30 @@ def test_hd_471_who_ends_while_it_stands_in_a_line_or_was_just_called_is_forgott
     (attempt,) = core.attempts.values()
     line = core.words.line(ClusterWord("a", again=True), 10.0)
     key = Key(Look.OWNER, ObjectKey("team", *attempt.reports), POD)
-    line.stand(key)
+    line.stand(Asks(key, Purpose.MIRROR, "a"))
     if called:
-        assert line.call(world.now) == [key]
+        assert [asks.key for asks in line.call(world.now)] == [key]
     core.end_attempt(attempt.uid)
     line.tokens = 0.0
-    assert (line.waiting, line.ask(key, line.at)) == (0, False)
+    assert (line.waiting, line.ask(Asks(key, Purpose.MIRROR, "a"), line.at)) == (0, False)
+
+
+def test_hd_453_who_is_evicted_while_its_word_stands_in_a_line_is_forgotten_there() -> None:
+    """The next attempt took the place of this one, which nothing ended: its place took a turn, and then was kept."""
+    world, agent = a_running_pod()
+    others_write(world)
+    core, again = world.machine.core, ClusterWord("a", again=True)
+    ref = ObjectRef(POD, ObjectKey("team", "another-of-a"))
+    core.inflight.begin(2, Outstanding(ref=ref, purpose=Purpose.MIRROR, word_of=again))
+    agent.show(agent.commits[0], PENDING)
+    world.advance(3.0)
+    line = core.words.line(again, 10.0)
+    assert line.waiting == 1
+    (workload,) = (one for one in world.api.objects if one.resource == WORKLOAD)
+    world.api.edit(workload, lambda one: one["spec"].update(active=False))
+    world.advance(3.0)
+    (attempt,) = core.attempts.values()
+    assert (attempt.epoch, line.waiting) == (2, 0)
 
 
 def test_hd_472_a_first_run_is_looked_at_before_what_others_say_again() -> None:
@@ -422,3 +442,21 @@ def test_hd_472_a_first_run_is_looked_at_before_what_others_say_again() -> None:
     reports.reported(core, Reported(cluster="a", session=agent.session, sequence=10, message=report), world.now)
     order = list(iter(core.agenda.take, None))
     assert order.index(Key(Look.OWNER, ObjectKey("team", "second"), POD)) < LATE_EVERY
+
+
+@pytest.mark.parametrize("between", [RUNNING, PENDING], ids=["the-same", "another"])
+def test_hd_454_a_first_run_that_cannot_be_shown_is_news_once(between: dict[str, Any]) -> None:
+    """Refused at home for what else stands there, each word of it was looked at in front of everybody's next pod."""
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_pod("second").document())
+    world.settle()
+    world.fail = lambda command: WriteError.INVALID if command.ref.resource == POD else None
+    core, agent = world.machine.core, world.agents["a"]
+    (second,) = core.attempts.values()
+    late = []
+    for number, status in enumerate((RUNNING, between, RUNNING)):
+        said = msgspec.json.encode({**status, "reason": f"R{number}"})
+        report = ObjectReport(key=second.key, kind="Pod", name="second", uid="w", status=said)
+        reports.reported(core, Reported(cluster="a", session=agent.session, sequence=10, message=report), world.now)
+        late.append([core.agenda.was_late for key in iter(core.agenda.take, None) if key.look is Look.OWNER])
+    assert late == [[False], [True], [True]]

@@ -40,7 +40,7 @@ def is_moving(core: Core, ref: ObjectRef, look: Key, version: str) -> bool:
         core.agenda.waits(look)
         or core.inflight.busy(ref)
         or (ref in core.unsent and core.agenda.waits(UNSENT))
-        or (core.agenda.waits(INFORM) and any(look in line.waiting for line in core.budget._lines))
+        or (core.agenda.waits(INFORM) and any(look == asks.key for asks in core.budget._line._shares))
         or _stands_in_line(core, look)
         or core.is_marked_later(uid)
         or core.ledger.engine.phase(uid) is Phase.ASSUMED
@@ -50,7 +50,7 @@ def is_moving(core: Core, ref: ObjectRef, look: Key, version: str) -> bool:
 def _stands_in_line(core: Core, look: Key) -> bool:
     """Say whether a write that follows a cluster's word waits for its turn, which is called."""
     lines = core.words._lines.items()
-    named = {word.cluster for word, budget in lines if any(look in line.waiting for line in budget._lines)}
+    named = {word.cluster for word, budget in lines if any(look == asks.key for asks in budget._line._shares)}
     return any(core.agenda.waits(Key(Look.WORDS, ObjectKey("", cluster))) for cluster in named)
 
 

@@ -2,15 +2,15 @@
 
 So that nothing of it ever stands in the way of a transition. Whoever finds no token stands in line and
 is called when its turn comes: thousands that ask again and again would keep the manager from everything else.
-Workloads, of which there may be thousands, stand in one line, all else (queues) in another; the lines take turns.
+Shares take turns in the line (`asks`), so that nobody's thousands stand before somebody else's one.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
-from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.asks import Asks
+from gatelift.core.api.fair_line import FairLine
 
 SHARE = 0.1
 PER_SECOND = 10.0
@@ -19,34 +19,13 @@ SAVED_MAX = 50.0
 """What may be saved up for a burst."""
 OUT_MAX = 16
 """Writes that only inform under way at a time: an API server that is slow is not asked for more than it carries out."""
-STALE_MAX = 64
-"""Entries of the line beyond twice those that count, before it is tidied up."""
-
-
-@dataclass(slots=True)
-class _Line:
-    """Who waits, oldest first; who leaves is skipped."""
-
-    order: deque[Key] = field(default_factory=deque)
-    waiting: set[Key] = field(default_factory=set)  # those that count, each once
-
-    def stand(self, key: Key) -> None:
-        self.waiting.add(key)
-        self.order.append(key)
-        if len(self.order) > 2 * len(self.waiting) + STALE_MAX:
-            self.order = deque(dict.fromkeys(one for one in self.order if one in self.waiting))
-
-    def take(self) -> Key:
-        key = self.order.popleft()
-        while key not in self.waiting:
-            key = self.order.popleft()
-        self.waiting.discard(key)
-        return key
+CALLED_SECONDS = 60.0
+"""Who was called and has not asked for so long has nothing to write any more: its token is lost."""
 
 
 @dataclass(slots=True)
 class StatusBudget:
-    """Tokens: one is one write."""
+    """Tokens: one is one write. `of_cluster`: it is for what one cluster says."""
 
     per_second: float = PER_SECOND
     saved_max: float = SAVED_MAX
@@ -55,53 +34,54 @@ class StatusBudget:
     at: float = 0.0
     out: int = 0
     """How many are under way."""
-    _lines: list[_Line] = field(default_factory=lambda: [_Line(), _Line()])  # all else, workloads
-    _turn: int = 0
-    _called: set[Key] = field(default_factory=set)  # whose turn it is: their token is taken
+    of_cluster: bool = False
+    _line: FairLine[Asks] = field(default_factory=FairLine)
+    _called: dict[Asks, float] = field(default_factory=dict)  # whose turn it is, since when: their token is taken
 
-    def ask(self, key: Key, now: float) -> bool:
-        """Take a token for a write about `key`; where others wait or there is none, it stands in line (see `call`)."""
-        if key in self._called:
-            self._called.discard(key)
+    def ask(self, asks: Asks, now: float) -> bool:
+        """Take a token for a write; where others wait or there is none, who asks stands in line (see `call`)."""
+        if self._called.pop(asks, None) is not None:
             return True
         if not self.waiting and self.spend(now):
             return True
-        self.stand(key)
+        self.stand(asks)
         return False
 
-    def stand(self, key: Key) -> None:
+    def stand(self, asks: Asks) -> None:
         """Stand in line; who is there already keeps its place."""
-        line = self._line_of(key)
-        if key not in line.waiting and key not in self._called:
-            line.stand(key)
+        if asks not in self._called:
+            self._line.stand(asks, asks.share_of_cluster if self.of_cluster else asks.share)
 
-    def stands(self, key: Key) -> bool:
-        """Say whether `key` stands in line: it will be called, so nobody need look at it before."""
-        return key in self._line_of(key).waiting
+    def stands(self, asks: Asks) -> bool:
+        """Say whether it stands in line: it will be called, so nobody need look at it before."""
+        return asks in self._line
 
-    def leave(self, key: Key) -> None:
+    def leave(self, asks: Asks) -> None:
         """Leave the line: there is nothing to write any more."""
-        self._line_of(key).waiting.discard(key)
-        self._called.discard(key)
+        self._line.leave(asks)
+        self._called.pop(asks, None)
 
-    def call(self, now: float, most: int | None = None) -> list[Key]:
+    def call(self, now: float, most: int | None = None) -> list[Asks]:
         """Return whose turn it is, one for each token, at most `saved_max`, or `most`."""
-        called: list[Key] = []
+        self._forget_called(now)
+        called: list[Asks] = []
         while self.waiting and (most is None or len(called) < most) and self.spend(now):
-            self._turn = 1 - self._turn
-            line = self._lines[self._turn] if self._lines[self._turn].waiting else self._lines[1 - self._turn]
-            key = line.take()
-            self._called.add(key)
-            called.append(key)
+            asks = self._line.take()
+            self._called[asks] = now
+            called.append(asks)
         return called
+
+    def _forget_called(self, now: float) -> None:
+        while self._called:
+            first = next(iter(self._called))
+            if now - self._called[first] < CALLED_SECONDS:
+                return
+            del self._called[first]
 
     @property
     def waiting(self) -> int:
         """How many stand in line."""
-        return sum(len(line.waiting) for line in self._lines)
-
-    def _line_of(self, key: Key) -> _Line:
-        return self._lines[key.look is Look.WORKLOAD]
+        return len(self._line)
 
     def began(self, *, informs: bool) -> None:
         """Take that a write is under way, and whether it only informs."""

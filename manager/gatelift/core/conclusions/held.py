@@ -8,6 +8,7 @@ work for what it has said shows why (`cluster_conditions`). Nothing is held or l
 from __future__ import annotations
 
 from gatelift.core import texts
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import epoch_texts, recovery_texts, reports
@@ -33,19 +34,20 @@ def show(case: Case) -> None:
     """Write what a Workload is to bear, or take it off, at the pace of what only informs."""
     core, known, rec, key, now = case.core, case.known, case.rec, case.attempt.look, case.now
     said, wanted = find(known.status.conditions, texts.HELD), why(core, rec)
+    asks = Asks(key, Purpose.WHY_HELD, case.attempt.cluster)
     if said is None and wanted is None:
         return
     if core.inflight.busy(rec.ref):
         return  # the answer marks it again
     if said is not None and wanted is not None and (said.status, said.reason, said.message) == (TRUE, *wanted):
-        core.budget.leave(key)
+        core.budget.leave(asks)
         return
     due = core.waiting_reasons.due(rec.uid, core.settings.status_every)
     if wanted is None and rec.reserved and not rec.finished and _may_be_named(core):
         due = now + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(key, now):
+    elif not core.resting.rests(rec.ref, Purpose.WHY_HELD, core.agenda, key, now) and core.may_inform(asks, now):
         core.waiting_reasons.written(rec.uid, now)
         api_requests.patch_workload(core, known, held_write(known, wanted, core.wall.text(now)), Purpose.WHY_HELD)
 

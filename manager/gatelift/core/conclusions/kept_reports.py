@@ -28,9 +28,6 @@ WHOLE_BYTES_MAX = 16 * 1024
 """A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
 Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
 
-WHOLE_BYTES_MAX = 16 * 1024
-"""A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
-
 
 def what_for(core: Core, attempt: Attempt) -> tuple[Workload | None, Work]:
     """Return what an attempt is for, as it is known."""

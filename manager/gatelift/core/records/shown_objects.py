@@ -27,6 +27,7 @@ class _Shown:
     mirrored_at: float | None = None
     pause: float = MERGE_SECONDS
     stages: frozenset[str] = _NOTHING  # that it ran, that it was over
+    said: frozenset[str] = _NOTHING  # the same, as its cluster has said
     asked: bytes = b""
     stored_on: str = ""
     left: bytes = b""
@@ -126,6 +127,14 @@ class ShownObjects:
         one = self._of(name)
         one.stages = before | stages
         return one.stages
+
+    def has_said(self, name: str, stages: frozenset[str]) -> frozenset[str]:
+        """Take how far its cluster says that an object is; return what of it that had not said before."""
+        one = self._of(name) if stages else self._known(name)
+        news = stages - one.said if one is not None else _NOTHING
+        if one is not None and news:
+            one.said |= news
+        return news
 
     def _known(self, name: str) -> _Shown | None:
         return self._shown.get(name) if self._shown is not None else None

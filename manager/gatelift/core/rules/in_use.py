@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.knowledge import key_of
@@ -72,7 +73,9 @@ def _keeps(
     body = taken_off if leaves else metadata_patches.kept_in_use(meta, RESOURCE_IN_USE, said)
     if body is None or core.resting.rests(ref, purpose, core.agenda, key, core.now):
         return False
-    if not leaves and not core.may_inform(key, core.now):  # at first sight of an installation these may be many
+    if not leaves and not core.may_inform(
+        Asks(key, purpose), core.now
+    ):  # at first sight of an installation these may be many
         return False
     api_requests.patch(core, Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
     return True
@@ -97,7 +100,7 @@ def flavor_seen(core: Core, known: ResourceFlavor) -> None:
 def flavor_gone(core: Core, key: ObjectKey) -> None:
     """Forget a ResourceFlavor."""
     core.shown_queues.left(key)
-    core.budget.leave(Key(Look.FLAVOR, key))
+    core.budget.leave(Asks(Key(Look.FLAVOR, key), Purpose.HOLD))
 
 
 def recall(core: Core) -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import texts
+from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Ending
 from gatelift.core.records.release_writes import Requeue
 from gatelift.core.rules import deactivation
-from gatelift.core.state import api_requests
+from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.state.dispatch_values import backoff
@@ -108,13 +109,22 @@ def _until_shown(case: Case, due: float) -> float:
 
 
 def _show(case: Case, *, ready: bool) -> bool:
-    """Write PodsReady if it changed; True if a write was asked for."""
-    core, known, now = case.core, case.known, case.now
+    """Write PodsReady if it changed; True if a write was asked for.
+
+    What flaps has its share: who is ready is not late meanwhile, and who is not has the time of a recovery from then.
+    """
+    core, known, look, now = case.core, case.known, case.attempt.look, case.now
     said = find(known.status.conditions, texts.PODS_READY)
     was = said is not None and said.status == TRUE
-    if ready is was or core.resting.rests(case.rec.ref, Purpose.PODS_READY, core.agenda, case.attempt.look, now):
+    if ready is was:
+        core.words.leave(case.attempt.cluster, look, Purpose.PODS_READY)
         return False
     recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
+    again = ClusterWord(case.attempt.cluster, again=True)
+    if core.resting.rests(case.rec.ref, Purpose.PODS_READY, core.agenda, look, now) or (
+        (was or recovering) and not word_writes.may_write(core, again, look, now, Purpose.PODS_READY)
+    ):
+        return False
     if ready:
         reason = texts.RECOVERED if recovering else texts.STARTED
         new = status_writes.condition(known, texts.PODS_READY, TRUE, reason, texts.PODS_ARE_READY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Read
 from gatelift.core.api.inflight import ClusterWord, Outstanding
@@ -16,6 +17,7 @@ from gatelift.core.records import own_conditions
 from gatelift.core.records.knowledge import ref_of
 from gatelift_kinds.shared.values import PatchStep
 from gatelift_kube.deciding.writes import Create, Delete, Patch, PatchKind
+from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.sessions.leases import landed_seconds
@@ -82,8 +84,17 @@ def patch_workload(core: Core, workload: Workload, body: bytes, purpose: Purpose
     left_out = own_conditions.leaves_out(workload, body) if status else ""
     if left_out:
         core.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
-    word_of = ClusterWord(core.attempts[meta.uid].cluster, again=True) if purpose is Purpose.RECLAIM else None
-    patch(core, Decided(ref, version, meta.uid, word_of), step, purpose)
+    patch(core, Decided(ref, version, meta.uid, _word_of(core, workload, purpose)), step, purpose)
+
+
+def _word_of(core: Core, workload: Workload, purpose: Purpose) -> ClusterWord | None:
+    """Return the cluster's word that a write of a Workload follows: how many are over, whether its pods are ready."""
+    attempt = core.attempts.get(workload.metadata.uid)
+    if attempt is None or purpose not in (Purpose.RECLAIM, Purpose.PODS_READY):
+        return None
+    said = find(workload.status.conditions, texts.PODS_READY)
+    starts = said is None or said.reason == texts.WAIT_FOR_START
+    return ClusterWord(attempt.cluster, again=purpose is Purpose.RECLAIM or not starts)
 
 
 def create(core: Core, ref: ObjectRef, body: bytes, purpose: Purpose, *, owner: ObjectRef) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gatelift.core.api.agenda import Agenda, Key, Look
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.commands import Command, Note, StepDown
 from gatelift.core.api.inflight import InFlight
 from gatelift.core.api.resting import Resting
@@ -141,23 +142,23 @@ class Core:
         """Take that all attempts that the records tell of are there."""
         self.rebuilt = True
 
-    def may_inform(self, key: Key, now: float) -> bool:
-        """Say whether a write that only informs may go out now; if not, `key` is looked at when its turn comes."""
-        may = self.budget.ask(key, now)
+    def may_inform(self, asks: Asks, now: float) -> bool:
+        """Say whether a write that only informs may go out now; if not, its key is looked at when its turn comes."""
+        may = self.budget.ask(asks, now)
         if not may:
             self.agenda.wake(INFORM, now + self.budget.wait)
         return may
 
-    def inform_later(self, key: Key, now: float) -> None:
-        """Look at `key` again when its turn comes, after all others that wait."""
-        self.budget.leave(key)
-        self.budget.stand(key)
+    def inform_later(self, asks: Asks, now: float) -> None:
+        """Look at a key again when its turn comes, after all others that wait in its share."""
+        self.budget.leave(asks)
+        self.budget.stand(asks)
         self.agenda.wake(INFORM, now + self.budget.wait)
 
     def call_to_inform(self, now: float) -> None:
         """Look at those whose turn it is to inform."""
-        for key in self.budget.call(now):
-            self.agenda.mark(key)
+        for asks in self.budget.call(now):
+            self.agenda.mark(asks.key)
         if self.budget.waiting:
             self.agenda.wake(INFORM, now + self.budget.wait)
 
@@ -197,12 +198,13 @@ class Core:
 
     def begin_attempt(self, attempt: Attempt) -> None:
         """Take an attempt that begins, in the place of one of an earlier epoch."""
+        self.end_attempt(attempt.uid)
         self._attempts[attempt.uid] = attempt
 
     def end_attempt(self, uid: str) -> None:
         """Take that an attempt is over; what is kept about its Workload stays, see `forgetting`."""
         attempt = self._attempts.pop(uid, None)
-        if attempt is not None and attempt.reports:
+        if attempt is not None:
             self.words.ended(attempt, self.kinds.travelling)
 
     # --- people -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gatelift.core.api.asks import about_workload
 from gatelift_kube.values.resources import ObjectRef
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def drop_attempt(core: Core, uid: str) -> None:
     if attempt is not None:
         core.end_attempt(uid)
         core.agenda.forget(attempt.look)
-        core.budget.leave(attempt.look)
+        for asks in about_workload(attempt.look, attempt.cluster):
+            core.budget.leave(asks)
         for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
             core.placements.forget(cluster, uid)
     core.cluster_waiters.forget(uid)

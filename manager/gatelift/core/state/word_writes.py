@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.inflight import ClusterWord
+from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.records.attempts import Attempt
 from gatelift_kube.values.resources import ObjectKey, Resource
@@ -29,6 +31,8 @@ AGAIN_SHARED_MAX = 1
 """The same of what it says again. First runs and first ends are as many as its placements."""
 SHARED_SECONDS = 10.0
 """For so long after others have written anything a cluster has its share alone."""
+_OF_WORKLOADS = (Purpose.RECLAIM, Purpose.PODS_READY)
+"""What is written of a Workload by the word of its cluster; of users' objects only how they are."""
 CALL_SECONDS = 0.02
 """Between two calls of those who wait, so that one call is for some of them."""
 
@@ -45,7 +49,7 @@ class WordWrites:
         found = self._lines.get(word)
         if found is None:
             saved = max(1.0, per_second)
-            found = StatusBudget(per_second=per_second, saved_max=saved, out_max=OUT_MAX, tokens=saved)
+            found = StatusBudget(per_second=per_second, saved_max=saved, out_max=OUT_MAX, tokens=saved, of_cluster=True)
             self._lines[word] = found
         return found
 
@@ -55,16 +59,17 @@ class WordWrites:
             self._shared_until[cluster] = now + SHARED_SECONDS
         return now < self._shared_until.get(cluster, 0.0)
 
-    def leave(self, cluster: str, key: Key) -> None:
+    def leave(self, cluster: str, key: Key, purpose: Purpose = Purpose.MIRROR) -> None:
         """Take that there is nothing to write any more."""
         for word in _words(cluster):
             if word in self._lines:
-                self._lines[word].leave(key)
+                self._lines[word].leave(Asks(key, purpose, cluster))
 
     def ended(self, attempt: Attempt, resources: Iterable[Resource]) -> None:
         """Keep nothing of an attempt that is over: nobody asks for a write any more, so nobody would leave the line."""
         space = attempt.workload.namespace
-        self.leave(attempt.cluster, attempt.look)
+        for purpose in _OF_WORKLOADS:
+            self.leave(attempt.cluster, attempt.look, purpose)
         for resource in resources:
             for name in attempt.reports:
                 self.leave(attempt.cluster, Key(Look.OWNER, ObjectKey(space, name), resource))
@@ -76,13 +81,13 @@ class WordWrites:
         self._shared_until.pop(cluster, None)
 
 
-def may_write(core: Core, word: ClusterWord, key: Key, now: float) -> bool:
+def may_write(core: Core, word: ClusterWord, key: Key, now: float, purpose: Purpose = Purpose.MIRROR) -> bool:
     """Say whether a write may go out that follows a cluster's word; if not, `key` is looked at in its turn."""
     line, cluster = _line(core, word), word.cluster
     shares = _allow(core, cluster, now)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
-    if line.ask(key, now):
+    if line.ask(Asks(key, purpose, cluster), now):
         return True
     core.agenda.wake(_look(cluster), now + CALL_SECONDS)
     return False
@@ -93,9 +98,9 @@ def call(core: Core, key: ObjectKey, now: float) -> None:
     _allow(core, key.name, now)
     said, again = (_line(core, word) for word in _words(key.name))
     for each in said.call(now, most=said.out_max - said.out):
-        core.agenda.mark(each)
+        core.agenda.mark(each.key)
     for each in again.call(now, most=again.out_max - again.out):
-        core.agenda.mark_late(each)
+        core.agenda.mark_late(each.key)
     if said.waiting or again.waiting:
         core.agenda.wake(_look(key.name), now + CALL_SECONDS)
 

@@ -13,6 +13,7 @@ import hashlib
 import msgspec
 
 from gatelift.core import texts
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
@@ -179,11 +180,12 @@ def show(case: Case, owner: Owner) -> None:
 def show_unreachable(case: Case, owner: Owner) -> None:
     """Write that nobody hears of the object's cluster, at the pace of what only informs: there may be thousands."""
     core, look, now = case.core, owner.look, case.now
+    asks = Asks(look, Purpose.MIRROR, case.attempt.cluster)
     obj, text = owner.object, texts.unreachable(case.attempt.cluster)
     body = owner.kind.unreachable_patch(obj, owner.raw, text, core.wall.text(now))
     if body is None:
-        core.budget.leave(look)
-    elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(look, now):
+        core.budget.leave(asks)
+    elif not core.resting.rests(owner.ref, Purpose.MIRROR, core.agenda, look, now) and core.may_inform(asks, now):
         step = PatchStep(body=body, subresource="status")
         api_requests.patch(core, Decided(owner.ref, obj.metadata.resource_version), step, Purpose.MIRROR, informs=True)
 
@@ -228,14 +230,16 @@ def is_first(attempt: Attempt, name: str, shown: bytes, reported: bytes) -> bool
 
 
 def is_news(attempt: Attempt, report: ObjectReport) -> bool:
-    """Say whether a report tells how far an object is that it has not shown in this attempt: that is not late.
+    """Say whether a report tells for the first time in this attempt how far an object is: that is not late.
 
-    Of an object of the placement, whose report is kept by now.
+    Of an object of the placement, whose report is kept by now. Said again it is no news, whether it is shown or not: it
+    may stand in a line, or be refused for ever.
     """
     if report.name not in attempt.reports:
         return False
     try:
-        return bool(_stages(_STATUS.decode(report.status)) - attempt.has_shown(report.name, _NEITHER))
+        said = attempt.has_said(report.name, _stages(_STATUS.decode(report.status)))
+        return bool(said - attempt.has_shown(report.name, _NEITHER))
     except UNREADABLE:
         return False
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gatelift.core import texts
+from gatelift.core.api.agenda import Key
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState, Wire
@@ -112,7 +114,7 @@ def show(case: Case) -> None:
     wanted = (TRUE, trouble.reason, told(attempt.cluster, trouble)) if trouble is not None else None
     if wanted == ((said.status, said.reason, said.message) if said is not None else None):
         attempt.trouble_shown()
-        core.budget.leave(attempt.look)
+        core.budget.leave(_asks(attempt, attempt.look))
     elif trouble is not None or attempt.reports or attempt.counts is not None:  # else a leader before has heard it
         _write_in_time(case, wanted)
 
@@ -129,7 +131,7 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
     if now < due:
         core.agenda.wake(attempt.look, due)
     elif not core.resting.rests(rec.ref, Purpose.POD_TROUBLE, core.agenda, attempt.look, now) and core.may_inform(
-        attempt.look, now
+        _asks(attempt, attempt.look), now
     ):
         attempt.trouble_shown()
         conditions = without(known.status.conditions, CONDITION)
@@ -141,14 +143,18 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
         )
 
 
+def _asks(attempt: Attempt, look: Key) -> Asks:
+    return Asks(look, Purpose.POD_TROUBLE, attempt.cluster)
+
+
 def show_on_owner(case: Case, owner: Owner) -> None:
     """Write on the user's object what its Workload says of it, where its kind has a place for that."""
-    core, look, now = case.core, owner.look, case.now
+    core, look, now, asks = case.core, owner.look, case.now, _asks(case.attempt, owner.look)
     if case.attempt.state is AttemptState.LOST or core.inflight.busy(owner.ref):
         return
     body = owner.kind.trouble_patch(owner.object, owner.raw, find(case.known.status.conditions, CONDITION))
     if body is None:
-        core.budget.leave(look)
-    elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
+        core.budget.leave(asks)
+    elif not core.resting.rests(owner.ref, Purpose.POD_TROUBLE, core.agenda, look, now) and core.may_inform(asks, now):
         decided = Decided(owner.ref, owner.object.metadata.resource_version)
         api_requests.patch(core, decided, PatchStep(body=body, subresource="status"), Purpose.POD_TROUBLE, informs=True)

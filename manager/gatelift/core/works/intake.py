@@ -138,8 +138,7 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
             workload_gone(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.CLUSTER_QUEUE, key))
-            core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
+            showing.forget(core, Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
             in_use.queue_gone(core, name)
             predecessors.reach_changed(core)
@@ -147,8 +146,7 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
                 showing.queue(core, Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.LOCAL_QUEUE, key))
-            core.budget.leave(Key(Look.LOCAL_QUEUE, key))
+            showing.forget(core, Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
             predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
@@ -179,8 +177,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
             showing.everything(core)
         case kueue.Cohort():
             core.knowledge.drop(obj)
-            core.shown_queues.forget(Key(Look.COHORT, key_of(obj.metadata)))
-            core.budget.leave(Key(Look.COHORT, key_of(obj.metadata)))
+            showing.forget(core, Key(Look.COHORT, key_of(obj.metadata)))
             engine.cohort_removed(name)
             showing.everything(core)
         case kueue.WorkloadPriorityClass():

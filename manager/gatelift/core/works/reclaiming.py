@@ -32,11 +32,11 @@ def reclaim(case: Case) -> None:
     word = ClusterWord(attempt.cluster, again=True)
     due = reclaimed.asked(known, attempt.given_back) if several else reclaimed.due(known, attempt)
     if due == reclaimed.written(known):
-        core.words.leave(attempt.cluster, attempt.look)
+        core.words.leave(attempt.cluster, attempt.look, Purpose.RECLAIM)
     elif now < attempt.given_back_at + RECLAIM_SECONDS:
         core.agenda.wake(attempt.look, attempt.given_back_at + RECLAIM_SECONDS)
     elif not core.resting.rests(
         case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, now
-    ) and word_writes.may_write(core, word, attempt.look, now):
+    ) and word_writes.may_write(core, word, attempt.look, now, Purpose.RECLAIM):
         attempt.shows_given_back(now)
         api_requests.patch_workload(core, known, status_writes.reclaim_write(known, due), Purpose.RECLAIM)

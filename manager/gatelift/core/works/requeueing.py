@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.asks import Asks
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
@@ -37,18 +38,18 @@ def pending(case: Case) -> None:
     told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid) or _halted(case)
     if told is None:
         return
-    key = attempt.look
+    key, asks = attempt.look, Asks(attempt.look, Purpose.WHY_WAITING)
     if _says(known, *told):
         core.waiting_reasons.said(rec.uid)
-        core.budget.leave(key)
+        core.budget.leave(asks)
         return
     if told[0] == texts.PENDING_EVALUATION and core.ledger.engine.is_due(now):
-        core.inform_later(key, now)  # it is being evaluated right now
+        core.inform_later(asks, now)  # it is being evaluated right now
         return
     due = core.waiting_reasons.due(rec.uid, core.settings.status_every)
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.resting.rests(rec.ref, Purpose.WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
+    elif not core.resting.rests(rec.ref, Purpose.WHY_WAITING, core.agenda, key, now) and core.may_inform(asks, now):
         core.waiting_reasons.written(rec.uid, now)
         requests = core.ledger.engine.requests(rec.uid)
         body = status_writes.waiting_write(known, told[0], told[1], core.wall.text(now), requests)

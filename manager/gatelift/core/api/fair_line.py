@@ -1,0 +1,84 @@
+"""A line in which shares take turns, and in each of them its own shares: who asks for much waits behind himself. Pure.
+
+A share is a path of names, such as a cluster and a namespace of it. Within the last one who came first is first. Kept
+are only those that wait. Neighbour: `status_budget` has tokens for those whose turn it is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+WaitingT = TypeVar("WaitingT")
+Share = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Turns(Generic[WaitingT]):
+    """Those that wait in one share, or in the shares of it, whose turn is next first."""
+
+    own: OrderedDict[WaitingT, None] = field(default_factory=OrderedDict)
+    shares: OrderedDict[str, _Turns[WaitingT]] = field(default_factory=OrderedDict)
+
+    def put(self, waiting: WaitingT, share: Share) -> None:
+        if share:
+            self.shares.setdefault(share[0], _Turns()).put(waiting, share[1:])
+        else:
+            self.own[waiting] = None
+
+    def drop(self, waiting: WaitingT, share: Share) -> None:
+        if not share:
+            del self.own[waiting]
+            return
+        below = self.shares[share[0]]
+        below.drop(waiting, share[1:])
+        if below.is_empty:
+            del self.shares[share[0]]
+
+    def take(self) -> WaitingT:
+        if self.own:
+            return self.own.popitem(last=False)[0]
+        name, below = self.shares.popitem(last=False)
+        waiting = below.take()
+        if not below.is_empty:
+            self.shares[name] = below
+        return waiting
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.own and not self.shares
+
+
+@dataclass(slots=True)
+class FairLine(Generic[WaitingT]):
+    """Each stands there once, with the share that it came with. Changed by its methods only."""
+
+    _turns: _Turns[WaitingT] = field(default_factory=_Turns)
+    _shares: dict[WaitingT, Share] = field(default_factory=dict)
+
+    def stand(self, waiting: WaitingT, share: Share) -> None:
+        """Stand in line; who is there already keeps its place."""
+        if waiting not in self._shares:
+            self._shares[waiting] = share
+            self._turns.put(waiting, share)
+
+    def leave(self, waiting: WaitingT) -> None:
+        """Leave the line."""
+        share = self._shares.pop(waiting, None)
+        if share is not None:
+            self._turns.drop(waiting, share)
+
+    def take(self) -> WaitingT:
+        """Take whose turn it is; the caller has looked that there is somebody."""
+        waiting = self._turns.take()
+        del self._shares[waiting]
+        return waiting
+
+    def __contains__(self, waiting: WaitingT) -> bool:
+        """Say whether somebody stands there."""
+        return waiting in self._shares
+
+    def __len__(self) -> int:
+        """Return how many stand there."""
+        return len(self._shares)
