@@ -25,6 +25,7 @@ import uvloop
 import yaml
 
 from bench.fleet import AMPLE, FLAVOR, NAMESPACE, POD_CPU, QUEUE
+from bench.hands import by_hands
 from bench.loader import manifest, mutated
 from bench.one_cluster import one_cluster
 from gatelift_kinds.pod.kind import PodKind
@@ -32,7 +33,6 @@ from gatelift_kinds.shared.values import Part, Placing, Priority
 from gatelift_kube.api.client import Client
 from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import POD, WORKLOAD, Resource
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Installation, InstalledProcess
@@ -155,13 +155,11 @@ def placed_pod(number: int) -> bytes:
 
 async def make(client: Client, resource: Resource, bodies: Iterable[bytes]) -> list[bytes]:
     """Create objects, some at a time; return them as served, in no order."""
-    left = iter(bodies)
 
-    async def worker() -> list[bytes]:
-        return [(await client.create(resource, NAMESPACE, body, seconds=CREATE_SECONDS_MAX)).raw for body in left]
+    async def create(body: bytes) -> bytes:
+        return (await client.create(resource, NAMESPACE, body, seconds=CREATE_SECONDS_MAX)).raw
 
-    made = await asyncio.gather(*(spawn(f"creates {number}", worker()) for number in range(IN_FLIGHT)))
-    return [raw for each in made for raw in each]
+    return await by_hands(bodies, create, IN_FLIGHT)
 
 
 async def _workloads(client: Client, count: int) -> None:
