@@ -166,7 +166,7 @@ async def _workloads(client: Client, count: int) -> None:
     await make(client, WORKLOAD, (json.dumps(bare_workload(number)).encode() for number in range(count)))
 
 
-async def _pods_and_workloads(client: Client, count: int) -> None:
+async def pods_and_workloads(client: Client, count: int) -> None:
     """Make gated pods and the very Workloads that the manager would make for them."""
     pods = (json.dumps(mutated(manifest(f"user-{number:05}"))).encode() for number in range(count))
     served = await make(client, POD, pods)
@@ -180,7 +180,8 @@ def _workload_of(raw: bytes) -> bytes:
     return KIND.workload_document(pod, raw, Priority())
 
 
-async def _placed(client: Client, count: int) -> None:
+async def placed_pods(client: Client, count: int) -> None:
+    """Make pods as an agent makes them, each of a placement of its own."""
     await make(client, POD, (placed_pod(number) for number in range(count)))
 
 
@@ -207,8 +208,8 @@ async def measure(count: int, rounds: int) -> dict[str, float]:
     """Return medians of all cases."""
     cases: dict[str, tuple[Callable[[Client, int], Any], bool]] = {
         "manager_workloads": (_workloads, False),
-        "manager_pods_and_workloads": (_pods_and_workloads, False),
-        "agent_placed_pods": (_placed, True),
+        "manager_pods_and_workloads": (pods_and_workloads, False),
+        "agent_placed_pods": (placed_pods, True),
     }
     found: dict[str, float] = {}
     for name, (made, agent) in cases.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bench import bare_loop, group_bodies, group_load
 from bench.loader import Way
 
+from bench import bare_loop, group_bodies, group_load
 from gatelift_kinds.shared.values import Priority
 from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.core import Pod
