@@ -41,7 +41,8 @@ def group_workload(pods: Sequence[tuple[Pod, bytes]]) -> bytes:
 
 def grant(pod: Pod, raw: bytes, count: int) -> PodSetAssignment:
     """Return what so many equal pods are granted."""
-    usage = {name: to_text(amount * count, name) for name, amount in pod_requests(pod.spec).items()}
+    asked = pod_requests(pod.spec)
+    usage: dict[str, str | int | float] = {name: to_text(amount * count, name) for name, amount in asked.items()}
     flavors = dict.fromkeys(usage, FLAVOR)
     return PodSetAssignment(name=KIND.pod_set_of(pod, raw), flavors=flavors, resource_usage=usage, count=count)
 
