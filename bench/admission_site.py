@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.fleet import LEASE
 from bench.generator import FLAVOR, Load, cluster_queues, document
 from bench.one_cluster import one_cluster
 from bench.processes import Usage, children_of_cluster, cpu_seconds
@@ -23,9 +24,6 @@ from gatelift_sandbox.provider import Cluster
 
 LEADING_SECONDS = 60.0
 POLL_SECONDS = 0.02
-LEASE = {"leaseDuration": "60s", "renewDeadline": "45s", "retryPeriod": "2s"}
-"""An API server that is loaded to its limit answers renewals of the Lease late, too: on a machine with other work the
-lead would be lost at the usual 10 s. Nothing that is measured depends on it."""
 _NOT_NEEDED = ("kube-controller-manager", "kube-scheduler")
 """They watch every kind there is: each write would be sent to them, too."""
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fleet import NAMESPACE, POD_CPU, QUEUE
+from bench.hands import by_hands
+from gatelift_kinds.any_pod.kind import AnyPodKind
 from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.review import WebhookFacts
@@ -24,7 +26,7 @@ from gatelift_kube.deciding.writes import ApiEvent, ObjectGone, ObjectSeen
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.process.tasks import Supervisor, spawn
+from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour, shape
 from gatelift_sandbox.embedded.patching import json_patch
@@ -36,6 +38,7 @@ RUN_SECONDS = 0.5
 """Long enough that running and over are two states that everybody sees, so that all writes of the road are made."""
 IMAGE = "registry.local/pause:1"
 OVER = ("Succeeded", "Failed")
+POD_KIND = PodKind()
 
 
 BESIDE = "beside-"
@@ -56,7 +59,10 @@ class Way:
 
 
 class Watcher:
-    """Follows pods and Workloads of the bench in all clusters. `ways` is by name of the user's pod."""
+    """Follows pods and Workloads of the bench in all clusters.
+
+    `ways` is by name of the user's pod. What is seen of a group's Workload is under the group's name.
+    """
 
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self.ways: dict[str, Way] = {}
@@ -126,8 +132,8 @@ class Watcher:
                     self._user_pod(pod, now)
                 case ObjectSeen(object=Pod() as pod):
                     self._worker_pod(pod, cluster, now)
-                case ObjectGone(object=Pod() as pod) if cluster != "mgmt":
-                    self._mark(pod.metadata.name, "removed", now)
+                case ObjectGone(object=Pod() as pod):
+                    self._mark(pod.metadata.name, "gone" if cluster == "mgmt" else "removed", now)
                 case _:
                     return
             self.changed.set()
@@ -135,21 +141,23 @@ class Watcher:
         return emit
 
     def _workload(self, workload: Workload, now: float) -> None:
-        owner = next(iter(workload.metadata.owner_references), None)
-        if owner is None or owner.name.startswith(BESIDE):
+        whose = _whose(workload)
+        if not whose or whose.startswith(BESIDE):
             return
         conditions = workload.status.conditions
-        self._mark(owner.name, "workload", now)
-        self.ways[owner.name].cluster = workload.status.cluster_name or self.ways[owner.name].cluster
+        self._mark(whose, "workload", now)
+        self.ways[whose].cluster = workload.status.cluster_name or self.ways[whose].cluster
         for type_, name in (("QuotaReserved", "reserved"), ("Admitted", "admitted"), ("Finished", "finished")):
             if is_true(conditions, type_):
-                self._mark(owner.name, name, now)
+                self._mark(whose, name, now)
 
     def _user_pod(self, pod: Pod, now: float) -> None:
         name = pod.metadata.name
         if name.startswith(BESIDE):
             return
         self._mark(name, "created", now)
+        if pod.metadata.deletion_timestamp is not None:
+            self._mark(name, "deleted", now)
         if pod.status.phase in OVER:
             self._mark(name, "mirrored", now)
             if markers.MANAGED not in pod.metadata.finalizers:
@@ -161,6 +169,8 @@ class Watcher:
         self.ways[name].cluster = cluster
         if not pod.spec.scheduling_gates:
             self._mark(name, "lifted", now)
+        if pod.status.phase == "Running":
+            self._mark(name, "running", now)
         if pod.status.phase in OVER:
             self._mark(name, "over", now)
 
@@ -169,6 +179,13 @@ class Watcher:
         if way is None:
             way = self.ways[pod] = Way()
         way.seen.setdefault(name, now)
+
+
+def _whose(workload: Workload) -> str:
+    """Return the name of the pod that a Workload is for, or of the group; "" where it is for nobody."""
+    if workload.metadata.annotations.get(markers.IS_GROUP_WORKLOAD):
+        return workload.metadata.name
+    return next((owner.name for owner in workload.metadata.owner_references), "")
 
 
 @asynccontextmanager
@@ -182,8 +199,8 @@ async def watching(clients: Mapping[str, Client]) -> AsyncIterator[Watcher]:
         await watcher.stop()
 
 
-def manifest(name: str, *, queue: str = QUEUE, run_seconds: float = RUN_SECONDS) -> dict[str, Any]:
-    """Return the pod as a user writes it."""
+def manifest(name: str, *, queue: str = QUEUE, run_seconds: float | None = RUN_SECONDS) -> dict[str, Any]:
+    """Return the pod as a user writes it; with None it runs until it is stopped."""
     document = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -196,18 +213,13 @@ def manifest(name: str, *, queue: str = QUEUE, run_seconds: float = RUN_SECONDS)
     return shape(document, Behaviour(run_seconds=run_seconds), real_kubelet=False, image=IMAGE)
 
 
-def mutated(document: dict[str, Any]) -> dict[str, Any]:
+def mutated(document: dict[str, Any], kind: AnyPodKind = POD_KIND) -> dict[str, Any]:
     """Return the pod as the webhook leaves it."""
     facts = WebhookFacts(local_queues={QUEUE: True})
-    return json_patch(document, list(PodKind().defaults(document, facts)))
+    return json_patch(document, list(kind.defaults(document, facts)))
 
 
 async def create(client: Client, documents: list[dict[str, Any]], in_flight: int = CREATES_IN_FLIGHT) -> None:
     """Create pods, so many at a time."""
-    left = iter(documents)
-
-    async def worker() -> None:
-        for document in left:
-            await client.create(POD, NAMESPACE, json.dumps(document).encode())
-
-    await asyncio.gather(*(spawn(f"loader {number}", worker()) for number in range(in_flight)))
+    bodies = (json.dumps(document).encode() for document in documents)
+    await by_hands(bodies, lambda body: client.create(POD, NAMESPACE, body), in_flight)

@@ -25,6 +25,7 @@ import uvloop
 import yaml
 
 from bench.fleet import AMPLE, FLAVOR, NAMESPACE, POD_CPU, QUEUE
+from bench.hands import by_hands
 from bench.loader import manifest, mutated
 from bench.one_cluster import one_cluster
 from gatelift_kinds.pod.kind import PodKind
@@ -32,7 +33,6 @@ from gatelift_kinds.shared.values import Part, Placing, Priority
 from gatelift_kube.api.client import Client
 from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import POD, WORKLOAD, Resource
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Installation, InstalledProcess
@@ -155,20 +155,18 @@ def placed_pod(number: int) -> bytes:
 
 async def make(client: Client, resource: Resource, bodies: Iterable[bytes]) -> list[bytes]:
     """Create objects, some at a time; return them as served, in no order."""
-    left = iter(bodies)
 
-    async def worker() -> list[bytes]:
-        return [(await client.create(resource, NAMESPACE, body, seconds=CREATE_SECONDS_MAX)).raw for body in left]
+    async def create(body: bytes) -> bytes:
+        return (await client.create(resource, NAMESPACE, body, seconds=CREATE_SECONDS_MAX)).raw
 
-    made = await asyncio.gather(*(spawn(f"creates {number}", worker()) for number in range(IN_FLIGHT)))
-    return [raw for each in made for raw in each]
+    return await by_hands(bodies, create, IN_FLIGHT)
 
 
 async def _workloads(client: Client, count: int) -> None:
     await make(client, WORKLOAD, (json.dumps(bare_workload(number)).encode() for number in range(count)))
 
 
-async def _pods_and_workloads(client: Client, count: int) -> None:
+async def pods_and_workloads(client: Client, count: int) -> None:
     """Make gated pods and the very Workloads that the manager would make for them."""
     pods = (json.dumps(mutated(manifest(f"user-{number:05}"))).encode() for number in range(count))
     served = await make(client, POD, pods)
@@ -182,7 +180,8 @@ def _workload_of(raw: bytes) -> bytes:
     return KIND.workload_document(pod, raw, Priority())
 
 
-async def _placed(client: Client, count: int) -> None:
+async def placed_pods(client: Client, count: int) -> None:
+    """Make pods as an agent makes them, each of a placement of its own."""
     await make(client, POD, (placed_pod(number) for number in range(count)))
 
 
@@ -209,8 +208,8 @@ async def measure(count: int, rounds: int) -> dict[str, float]:
     """Return medians of all cases."""
     cases: dict[str, tuple[Callable[[Client, int], Any], bool]] = {
         "manager_workloads": (_workloads, False),
-        "manager_pods_and_workloads": (_pods_and_workloads, False),
-        "agent_placed_pods": (_placed, True),
+        "manager_pods_and_workloads": (pods_and_workloads, False),
+        "agent_placed_pods": (placed_pods, True),
     }
     found: dict[str, float] = {}
     for name, (made, agent) in cases.items():

@@ -87,7 +87,10 @@ class Floor:
         pod = event.object
         if pod.metadata.uid not in self._seen and pod.metadata.deletion_timestamp is None:
             self._seen.add(pod.metadata.uid)
-            self._supervisor.spawn(pod.metadata.name, self._place(pod, event.raw, next(self._turns)))
+            self._begin(pod, event.raw)
+
+    def _begin(self, pod: Pod, raw: bytes) -> None:
+        self._supervisor.spawn(pod.metadata.name, self._place(pod, raw, next(self._turns)))
 
     def _worker_pod(self, event: ApiEvent) -> None:
         if not isinstance(event, ObjectSeen) or not isinstance(event.object, Pod):
@@ -101,47 +104,58 @@ class Floor:
             remote.over.set_result((pod, event.raw))
 
     async def _place(self, pod: Pod, raw: bytes, cluster: str) -> None:
-        worker = self._workers[cluster]
-        name = pod.metadata.name
-        remote = self._remotes[name] = Remote()
-        workload = await self._admit(pod, raw, cluster)
+        worker, remote = self._workers[cluster], self._expect(pod)
+        grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
+        workload = await self._admit(KIND.workload_document(pod, raw, Priority()), grant, cluster)
         await _apply_and_lift(worker, pod, raw, workload)
-        user = await self._mirror(Served(pod, raw), await remote.running)
-        over, over_raw = await remote.over
-        user = await self._mirror(user, raw_status(over_raw))
+        user = await self._show(Served(pod, raw), remote)
+        await self._finish(workload)
+        await self._leave(worker, user, remote)
+
+    def _expect(self, pod: Pod) -> Remote:
+        remote = self._remotes[pod.metadata.name] = Remote()
+        return remote
+
+    async def _show(self, user: Served, remote: Remote) -> Served:
+        user = await self._mirror(user, await remote.running)
+        _, over_raw = await remote.over
+        return await self._mirror(user, raw_status(over_raw))
+
+    async def _finish(self, workload: Workload) -> None:
         await self._patch_workload(workload, status_writes.finished_write(workload, "Succeeded", "", to_text(wall())))
-        release = KIND.release_step(_pod(user))
+
+    async def _leave(self, worker: Client, user: Served, remote: Remote) -> None:
+        pod, (over, _) = pod_of(user), await remote.over
+        release = KIND.release_step(pod)
         if release is not None:
-            await self._management.patch(_ref(pod), release.body, release.kind, seconds=PATIENCE)
+            await self._management.patch(ref(pod), release.body, release.kind, seconds=PATIENCE)
         unhold = without_finalizer(over.metadata, FINALIZER_REPORT)
         if unhold is not None:
-            await worker.patch(_ref(pod), unhold, PatchKind.JSON, seconds=PATIENCE)
-        await worker.delete(_ref(pod), uid=over.metadata.uid, seconds=PATIENCE)
-        del self._remotes[name]
+            await worker.patch(ref(pod), unhold, PatchKind.JSON, seconds=PATIENCE)
+        await worker.delete(ref(pod), uid=over.metadata.uid, seconds=PATIENCE)
+        del self._remotes[pod.metadata.name]
 
-    async def _admit(self, pod: Pod, raw: bytes, cluster: str) -> Workload:
-        body = KIND.workload_document(pod, raw, Priority())
+    async def _admit(self, body: bytes, grant: PodSetAssignment, cluster: str) -> Workload:
         created = await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE)
         workload = workload_of(created)
-        grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
         choice = admission_writes.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
         message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
         meta = workload.metadata
         key, admission = ObjectKey(meta.namespace, meta.name), Admission(QUEUE, (grant,))
         reserve = Reserve(meta.uid, key, admission, (CHECK,), 0.0, "", message, "")
-        body = admission_writes.admission_write(workload, reserve, choice, to_text(wall()))
-        return await self._patch_workload(workload, body)
+        written = admission_writes.admission_write(workload, reserve, choice, to_text(wall()))
+        return await self._patch_workload(workload, written)
 
     async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:
-        ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload.metadata.name))
-        written = self._management.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=PATIENCE)
+        where = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload.metadata.name))
+        written = self._management.patch(where, body, PatchKind.REPLACE, subresource="status", seconds=PATIENCE)
         return workload_of(await written)
 
     async def _mirror(self, user: Served, status: bytes) -> Served:
-        body = KIND.mirror_patch(_pod(user), user.raw, status)
+        body = KIND.mirror_patch(pod_of(user), user.raw, status)
         if body is None:
             return user
-        return await self._management.patch(_ref(_pod(user)), body, subresource="status", seconds=PATIENCE)
+        return await self._management.patch(ref(pod_of(user)), body, subresource="status", seconds=PATIENCE)
 
 
 async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Workload) -> None:
@@ -149,14 +163,16 @@ async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Worklo
     sane = Part(name=part.name, pod_set=part.pod_set, metadata=part.metadata, spec=sanitise(KIND, part.spec, Policy()))
     placing = Placing(key=PlacementKey(workload.metadata.uid, 1), origin=ORIGIN, namespace=NAMESPACE)
     created = await worker.create(POD, NAMESPACE, KIND.document(sane, placing), seconds=PATIENCE)
-    await worker.patch(_ref(pod), KIND.lift_patch(_pod(created)), PatchKind.JSON, seconds=PATIENCE)
+    await worker.patch(ref(pod), KIND.lift_patch(pod_of(created)), PatchKind.JSON, seconds=PATIENCE)
 
 
-def _ref(pod: Pod) -> ObjectRef:
+def ref(pod: Pod) -> ObjectRef:
+    """Return what names a pod, at home and at a worker alike."""
     return ObjectRef(POD, ObjectKey(NAMESPACE, pod.metadata.name))
 
 
-def _pod(served: Served) -> Pod:
+def pod_of(served: Served) -> Pod:
+    """Return the pod of an answer."""
     if not isinstance(served.object, Pod):
         raise TypeError(f"the answer is no Pod: {served.object!r}")
     return served.object
@@ -174,7 +190,7 @@ def _fail(ended: asyncio.Future[None]) -> Callable[[str, BaseException], None]:
     return fail
 
 
-async def serve(kubeconfigs: list[str]) -> None:
+async def serve(kubeconfigs: list[str], floor_of: type[Floor] = Floor) -> None:
     """Write until standard input ends. RuntimeError names the first write that failed."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     supervisor = Supervisor(_fail(ended))
@@ -186,7 +202,7 @@ async def serve(kubeconfigs: list[str]) -> None:
             for path in kubeconfigs
         ]
         stack.push_async_callback(supervisor.stop)
-        floor = Floor(clients[0], dict(zip(WORKERS, clients[1:], strict=True)), supervisor)
+        floor = floor_of(clients[0], dict(zip(WORKERS, clients[1:], strict=False)), supervisor)
         await floor.start()
         sys.stdout.write("ready\n")
         sys.stdout.flush()

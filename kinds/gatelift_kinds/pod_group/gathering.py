@@ -42,7 +42,7 @@ from gatelift_kinds.shared.values import KindError, ObjectEnd, Priority, Priorit
 from gatelift_kube.objects.conditions import find, is_true
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.objects.meta import Condition, ObjectMeta
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.plain_text import plain
 
 LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
@@ -176,7 +176,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if workload is not None:
             self._learn(workload)
         self._declaring.ask(workload.spec.pod_sets if workload is not None else (), self._pods.keys())
-        self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._says.fast)
+        self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._is_fast)
 
     def is_unread(self, uid: str) -> bool:
         """Return whether a pod is to be read anew before it is let go."""
@@ -331,7 +331,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._learn(workload)
         counts = {each.name: each.count for each in workload.spec.pod_sets}
         found = places.beyond(self.members, counts, AT_ONCE, self._stays)
-        if not self._says.fast:
+        if not self._is_fast:
             found += places.of_other_roles(self.members, counts, AT_ONCE, self._stays)
         return self._called(found[:AT_ONCE])
 
@@ -377,7 +377,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def over(self, workload: Workload, granted: Mapping[str, int]) -> dict[str, int]:
         """Return how many succeeded, by role; none of a group that serves."""
-        return {} if self._says.serving else places.over(self.members, workload, granted, self._made)
+        return {} if self._is_serving else places.over(self.members, workload, granted, self._made)
 
     def unproven(self) -> dict[str, int]:
         """Return how many count as succeeded, by role, and no worker of the live placement has said so."""
@@ -395,7 +395,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def outcome(self, workload: Workload) -> ObjectEnd | None:
         """Return how the group ended by its pods, see `ends`."""
-        found = end(self.members, _total(workload), serving=self._says.serving, made=self._made)
+        found = end(self.members, _total(workload), serving=self._is_serving, made=self._made)
         return found.outcome if found is not None else None
 
     def pods_ready(self, workload: Workload) -> bool:
@@ -445,10 +445,14 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return self._pods[speaker.uid][0] if speaker is not None else None
 
     @property
-    def _says(self) -> marks.GroupMarks:
-        """What the oldest pod says of the group."""
-        meta = self._oldest.metadata if self._oldest is not None else ObjectMeta()
-        return marks.read(meta.labels, meta.annotations)
+    def _is_fast(self) -> bool:
+        """Whether the oldest pod says that the group is admitted with the first one."""
+        return self._oldest is not None and marks.is_fast(self._oldest.metadata.annotations)
+
+    @property
+    def _is_serving(self) -> bool:
+        """Whether the oldest pod says that the group never finishes by itself."""
+        return self._oldest is not None and marks.is_serving(self._oldest.metadata.annotations)
 
     @property
     def _limit(self) -> int | None:
@@ -458,7 +462,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def _plan(self) -> GroupPlan | NotYet:
         driver = self._declaring.driver
         if driver is None:
-            return composition.compose(self.members, fast=self._says.fast)
+            return composition.compose(self.members, fast=self._is_fast)
         return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
 
     def _learn(self, workload: Workload) -> None:
@@ -485,7 +489,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
             )
         )
         evicted = is_true(workload.status.conditions, EVICTED)
-        return lacking(self.members, asked, fast=self._says.fast, evicted=evicted)
+        return lacking(self.members, asked, fast=self._is_fast, evicted=evicted)
 
     def _called(self, uids: Iterable[str]) -> tuple[Called, ...]:
         return tuple(Called(self._pods[uid][0].metadata.name, uid) for uid in uids)

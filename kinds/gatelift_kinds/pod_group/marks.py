@@ -59,8 +59,8 @@ def read(labels: Texts, annotations: Texts) -> GroupMarks:
     return GroupMarks(
         group=markers.group_name(labels, annotations),
         total=total_count(annotations.get(markers.POD_GROUP_TOTAL_COUNT)),
-        fast=annotations.get(markers.POD_GROUP_FAST_ADMISSION) == TRUE,
-        serving=annotations.get(markers.POD_GROUP_SERVING) == TRUE,
+        fast=is_fast(annotations),
+        serving=is_serving(annotations),
         retriable=annotations.get(markers.RETRIABLE_IN_GROUP) != FALSE,
         role=labels.get(markers.POD_GROUP_ROLE, ""),
         role_hash=annotations.get(markers.ROLE_HASH, ""),
@@ -68,6 +68,16 @@ def read(labels: Texts, annotations: Texts) -> GroupMarks:
         sets=annotations.get(markers.POD_GROUP_SETS, ""),
         pod_set=labels.get(markers.POD_SET, ""),
     )
+
+
+def is_fast(annotations: Texts) -> bool:
+    """Return whether a pod says that its group is admitted with the first one."""
+    return annotations.get(markers.POD_GROUP_FAST_ADMISSION) == TRUE
+
+
+def is_serving(annotations: Texts) -> bool:
+    """Return whether a pod says that its group never finishes by itself."""
+    return annotations.get(markers.POD_GROUP_SERVING) == TRUE
 
 
 def total_count(text: str | None) -> int | None:
