@@ -15,7 +15,7 @@ from gatelift_kinds.pod_group.declaration import DeclaredSet
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
-from gatelift_kinds.pod_group.members import GroupMembers
+from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import pods
 from gatelift_kinds.shared.digests import digest
@@ -25,6 +25,8 @@ from gatelift_kinds.shared.values import Part
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.messages import PodSetCounts
+
+LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 
 
 class GatheredAtWorker(Protocol):
@@ -60,6 +62,16 @@ class GatheredAtWorker(Protocol):
         named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
         over = {uid: pods.over(self._pods[uid][0]) or self._where.has_ended(uid) for uid in named}
         self._count_anew(self._where.placed(placement, over))
+
+    @property
+    def may_run(self) -> bool:
+        """Say whether a pod was let go, also one that is being deleted."""
+        return any(self.members.counts[state] for state in RUNNING)
+
+    @property
+    def home_only(self) -> str:
+        """Return why a pod that was let go here keeps all of them at home; "" where none was."""
+        return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
     def keeps_ends(self, workload: Workload) -> None:
         """Take what a Workload keeps of how pods ended that cannot show it: they do not run once more."""

@@ -45,7 +45,6 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.plain_text import plain
 
-LET_GO_HERE = "a pod of the group was let go in this cluster: it runs here, or may; delete that pod, or the group"
 AT_ONCE = 64
 """Pods that are told to be too many in one answer: as many as are written at a time."""
 
@@ -349,16 +348,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def waiting(self) -> int:
         """How many wait at their gate."""
         return self.members.counts[MemberState.WAITING]
-
-    @property
-    def may_run(self) -> bool:
-        """Say whether a pod was let go, also one that is being deleted."""
-        return any(self.members.counts[state] for state in RUNNING)
-
-    @property
-    def home_only(self) -> str:
-        """Return why a pod that was let go here keeps all of them at home; "" where none was."""
-        return LET_GO_HERE if self._where.runs_here(self.may_run) else ""
 
     def replaced(self, workload: Workload) -> tuple[Called, ...]:
         """Return the failed pods whose slot another one has, once each that is present is named."""
