@@ -3,61 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from gatelift_kinds.job import elastic
 from gatelift_kinds.job.elastic_kind import ElasticJobKind
 from gatelift_kinds.registry import ELASTIC_JOB_KIND as KIND
 from gatelift_kinds.registry import JOB_KIND, SERVED
 from gatelift_kinds.shared import markers, sizes, slices
 from gatelift_kinds.shared.names import workload_name
-from gatelift_kinds.shared.sizes import Mark, Size, SizeError
+from gatelift_kinds.shared.sizes import Size, SizeError, SizeMark
 from gatelift_kinds.shared.values import MergeConflictError, PatchStep, Placing, PodSetStart, Priority, UserChange
-from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import JOB, ObjectKey
 from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_EPOCH, ANNOTATION_SIZE
-from support.manager.kind_objects import KEY, Json, a_job, a_pod, condition, job, merged, patched, pod, raw, workload
+from support.kinds.elastic_jobs import (
+    ELASTIC,
+    GATE,
+    MULTIKUEUE,
+    a_placing,
+    an_elastic,
+    as_workload,
+    at_worker,
+    first_slice,
+    stored,
+)
+from support.manager.kind_objects import KEY, Json, a_job, condition, job, merged, patched, raw
 
-ELASTIC = markers.ELASTIC_JOB
-GATE = {"name": ELASTIC}
 OFF = ElasticJobKind(on=False)
-MULTIKUEUE: Json = {"managedBy": "kueue.x-k8s.io/multikueue"}
-
-
-def an_elastic(name: str = "j", *, generation: int = 1, **spec: Any) -> Json:
-    """Return a Job as the webhook leaves one that asks to be elastic: suspended, and its template gated."""
-    document = a_job(name, **spec)
-    document["metadata"] |= {"annotations": {ELASTIC: "true"}, "generation": generation}
-    document["spec"]["template"]["spec"]["schedulingGates"] = [GATE]
-    return document
-
-
-def a_placing(count: int | None = 3, size: int | None = 1) -> Placing:
-    start = PodSetStart(pod_set="main", count=count)
-    return Placing(key=KEY, origin="home", namespace="ns", starts=(start,), size=size)
-
-
-def at_worker(user: Json, count: int = 3, size: int | None = 1) -> Json:
-    (part,) = KIND.parts(job(user), raw(user), {"main": count})
-    made: Json = json.loads(KIND.document(part, a_placing(count, size)))
-    made["metadata"] |= {"uid": "uid-w", "resourceVersion": "9", "generation": 1}
-    return {**made, "status": {}}
-
-
-def first_slice(user: Json, kind: ElasticJobKind = KIND) -> Json:
-    made: Json = json.loads(kind.workload_document(job(user), raw(user), Priority(value=7)))
-    return made
-
-
-def stored(document: Json, uid: str = "uid-1") -> Json:
-    meta = {**document["metadata"], "uid": uid, "resourceVersion": "5"}
-    return {**document, "metadata": meta}
-
-
-def as_workload(document: Json) -> Workload:
-    return workload(raw(document))
 
 
 # --- who is elastic ---------------------------------------------------------------------------------------------------
@@ -309,7 +280,7 @@ def test_sl_25_a_worker_gets_as_many_pods_as_are_granted_whatever_is_wanted_by_n
 
 def test_sl_05_a_workers_job_is_marked_with_the_size_at_which_it_is_made() -> None:
     made = at_worker(an_elastic(**MULTIKUEUE), size=4)
-    assert KIND.mark(job(made)) == Mark(number=4, counts={"main": 3})
+    assert KIND.mark(job(made)) == SizeMark(number=4, counts={"main": 3})
     assert ELASTIC not in made["metadata"]["annotations"], "a Kueue that runs there is not asked"
     assert KIND.gated(job(made)), "and still its agent knows it for elastic"
     assert not KIND.resizes(job(made)), "its user is at home"
@@ -359,7 +330,7 @@ def test_sl_25_the_mark_is_written_also_where_no_pod_changes() -> None:
     body = KIND.size_patch(job(made), Size(number=2, counts={"main": 3}))
     assert body is not None
     assert [one["op"] for one in json.loads(body)] == ["test", "test", "add"]
-    assert KIND.mark(job(patched(made, body))) == Mark(number=2, counts={"main": 3})
+    assert KIND.mark(job(patched(made, body))) == SizeMark(number=2, counts={"main": 3})
 
 
 def test_sl_25_to_zero_and_up_again() -> None:
@@ -415,11 +386,11 @@ def test_sl_05_at_local_more_pods_may_be_wanted_than_are_granted_and_wait() -> N
         JOB_KIND.local_lift_patch(job(user), raw(user), a_placing(3))
     after = patched(user, KIND.local_lift_patch(job(user), raw(user), a_placing(3)))
     assert (after["spec"]["suspend"], after["spec"]["parallelism"]) == (False, 10)
-    assert KIND.mark(job(after)) == Mark(number=1, counts={"main": 3})
+    assert KIND.mark(job(after)) == SizeMark(number=1, counts={"main": 3})
     body = KIND.local_size_patch(job(after), Size(number=2, counts={"main": 10}))
     assert body is not None
     resized = patched(after, body)
-    assert KIND.mark(job(resized)) == Mark(number=2, counts={"main": 10})
+    assert KIND.mark(job(resized)) == SizeMark(number=2, counts={"main": 10})
     assert resized["spec"] == after["spec"], "its size is what its user wants"
 
 
@@ -450,94 +421,3 @@ def test_sl_05_what_takes_the_additions_back_takes_the_mark_off() -> None:
             after["status"]["conditions"].append(condition("Suspended"))
     assert ANNOTATION_SIZE not in after["metadata"]["annotations"]
     assert after["spec"]["template"]["spec"] == user["spec"]["template"]["spec"], "gate included"
-
-
-# --- pods at the gate -------------------------------------------------------------------------------------------------
-
-
-def a_member(name: str, *, gates: tuple[str, ...] = (ELASTIC,), owner: str = "uid-w", **more: Any) -> Json:
-    document = a_pod(name, gates=tuple({"name": gate} for gate in gates))
-    document["metadata"] |= {
-        "labels": {markers.POD_SET: more.pop("pod_set", "main")},
-        "creationTimestamp": more.pop("created", "2026-01-01T00:00:00Z"),
-        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": owner, "controller": True}],
-        **more.pop("metadata", {}),
-    }
-    document["status"] |= more
-    return document
-
-
-def names(obj: Json, *pods: Json) -> list[str]:
-    found = KIND.gated_pods(job(obj), [pod(one) for one in pods])
-    assert found.keys() == {"main"}
-    return [one.metadata.name for one in found["main"]]
-
-
-def test_sl_25_pods_of_indexes_are_let_go_by_lowest_index_and_others_oldest_first() -> None:
-    made = at_worker(an_elastic(**MULTIKUEUE))
-    index = "batch.kubernetes.io/job-completion-index"
-    indexed = [a_member(f"p{n}", metadata={"annotations": {index: str(n)}}) for n in (10, 2, 0)]
-    assert names(made, *indexed) == ["p0", "p2", "p10"]
-    young, old = a_member("a", created="2026-01-01T00:00:09Z"), a_member("b", created="2026-01-01T00:00:01Z")
-    assert names(made, young, old) == ["b", "a"]
-
-
-def test_sl_25_let_go_is_no_pod_of_another_no_pod_set_no_gate_or_that_is_deleted() -> None:
-    made = at_worker(an_elastic(**MULTIKUEUE))
-    unlabelled = a_member("unlabelled")
-    unlabelled["metadata"]["labels"] = {}
-    pods = (
-        a_member("own"),
-        unlabelled,
-        a_member("foreign", owner="uid-x"),
-        a_member("of another set", pod_set="workers"),
-        a_member("let go", gates=("mine",)),
-        a_member("deleted", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
-        a_member("over", phase="Failed"),
-        a_member("gated besides", gates=("mine", ELASTIC), created="2026-01-02T00:00:00Z"),
-    )
-    assert names(made, *pods) == ["own", "gated besides"]
-
-
-def test_sl_05_one_gate_is_taken_off_with_what_is_added_for_this_version_and_no_other() -> None:
-    """Whose turn it is the agent decides."""
-    waiting = a_member("p", gates=("mine", ELASTIC, markers.TOPOLOGY_GATE))
-    waiting["metadata"]["annotations"] = {markers.WORKLOAD: "before"}
-    start = PodSetStart(pod_set="main", node_selector={"pool": "a"}, annotations={markers.WORKLOAD: "now"})
-    after = patched(waiting, KIND.ungate_patch(pod(waiting), raw(waiting), start))
-    assert [gate["name"] for gate in after["spec"]["schedulingGates"]] == ["mine", markers.TOPOLOGY_GATE]
-    assert after["spec"]["nodeSelector"] == {"pool": "a"}
-    assert after["metadata"]["annotations"] == {markers.WORKLOAD: "now"}, "an earlier slice stamped the template"
-    body = json.loads(KIND.ungate_patch(pod(waiting), raw(waiting), start))
-    assert [one["path"] for one in body[:2]] == ["/metadata/uid", "/metadata/resourceVersion"]
-    waiting["spec"]["nodeSelector"] = {"pool": "b"}
-    with pytest.raises(MergeConflictError):
-        KIND.ungate_patch(pod(waiting), raw(waiting), start)
-
-
-def surplus(count: int, *pods: Json) -> tuple[int, int]:
-    (found,) = KIND.surplus(job(an_elastic()), [pod(one) for one in pods], {"main": count})
-    return found.going_on, found.holding
-
-
-def test_sl_25_surplus_is_what_is_let_go_above_the_count_until_it_leaves_or_has_stopped() -> None:
-    bound = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    running = [a_member(f"r{n}", gates=(), phase="Running") for n in range(3)]
-    leaving = a_member("leaving", gates=(), phase="Running", metadata=bound)
-    leaving["spec"]["nodeName"] = "n"
-    over = a_member("over", gates=(), phase="Succeeded")
-    waiting = a_member("waiting")
-    assert surplus(3, *running, over, waiting) == (0, 0), "who is over or waits is none"
-    assert surplus(3, *running, leaving) == (0, 1), "who leaves still holds its node"
-    assert surplus(2, *running, leaving) == (1, 2)
-    assert surplus(0, *running) == (3, 3)
-    unlabelled = a_member("unlabelled", gates=(), phase="Running")
-    unlabelled["metadata"]["labels"] = {}
-    assert surplus(3, *running, unlabelled) == (1, 1), "who runs and says nothing is counted"
-
-
-def test_sl_05_a_gate_of_a_users_own_makes_nothing_elastic() -> None:
-    document = a_job()
-    document["spec"]["template"]["spec"]["schedulingGates"] = [GATE]
-    assert not KIND.gated(job(document))
-    assert not elastic.is_gated(job(document))

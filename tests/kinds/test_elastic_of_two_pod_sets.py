@@ -10,7 +10,7 @@ import pytest
 
 from gatelift_kinds.registry import BARE_KIND, JOB_KIND, POD_KIND, SERVED, WITH_SLICES, Registry
 from gatelift_kinds.shared import markers, sizes, slices
-from gatelift_kinds.shared.sizes import Mark, Size
+from gatelift_kinds.shared.sizes import Size, SizeMark
 from gatelift_kinds.shared.values import KindError, Placing, PodSetStart, Priority
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
@@ -80,7 +80,7 @@ def test_sl_04_its_slices_have_both_pod_sets_and_each_count_goes_its_own_way() -
 
 def test_sl_05_both_are_made_gated_and_stay_so_when_it_is_lifted() -> None:
     made = at_worker()
-    assert KIND.mark(typed(made)) == Mark(number=1, counts={"leader": 1, "workers": 3})
+    assert KIND.mark(typed(made)) == SizeMark(number=1, counts={"leader": 1, "workers": 3})
     lifted = json_patch(made, json.loads(KIND.lift_patch(typed(made))))
     for name in ("leader", "workers"):
         assert lifted["spec"][name]["template"]["spec"]["schedulingGates"] == [{"name": markers.ELASTIC_JOB}]

@@ -18,7 +18,7 @@ from gatelift_kinds.shared import markers, sized_pods, slices, workload_document
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import Json, Operation, add_to_map, encode, guards
 from gatelift_kinds.shared.sized_pods import Surplus
-from gatelift_kinds.shared.sizes import Counts, Mark, Size, SizeError, mark_of, written
+from gatelift_kinds.shared.sizes import Counts, Size, SizeError, SizeMark, mark_of, written
 from gatelift_kinds.shared.values import Charged, MergeConflictError, Placing
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
@@ -101,7 +101,7 @@ def first_mark(placing: Placing, *, tied: bool) -> str:
     granted = placing.start(markers.DEFAULT_POD_SET).count
     if placing.size is None or granted is None:
         raise SizeError("the size of an elastic Job is not known, and without it no pod of it is let go")
-    return written(Mark(number=placing.size, counts={markers.DEFAULT_POD_SET: granted}, tied=tied))
+    return written(SizeMark(number=placing.size, counts={markers.DEFAULT_POD_SET: granted}, tied=tied))
 
 
 def size_patch(obj: Job, size: Size, *, here: bool) -> bytes | None:
@@ -109,7 +109,7 @@ def size_patch(obj: Job, size: Size, *, here: bool) -> bytes | None:
     before = mark_of(obj.metadata.annotations)
     now = job_partial.now(obj)
     tied = is_tied(obj.spec.completion_mode, now) if before is None else before.tied
-    mark = Mark(number=size.number, counts={markers.DEFAULT_POD_SET: _count(size)}, tied=tied)
+    mark = SizeMark(number=size.number, counts={markers.DEFAULT_POD_SET: _count(size)}, tied=tied)
     changes = {} if here else {key: value for key, value in _fields(mark).items() if getattr(now, key) != value}
     if before == mark and not changes:
         return None
@@ -118,7 +118,7 @@ def size_patch(obj: Job, size: Size, *, here: bool) -> bytes | None:
     return encode([*guards(obj.metadata), *notes, *edits])
 
 
-def charged_at(charged: Charged, mark: Mark) -> Charged:
+def charged_at(charged: Charged, mark: SizeMark) -> Charged:
     """Return what the charge of a Job follows from at the size that it was set to."""
     return {**charged, **_fields(mark)}
 
@@ -136,7 +136,7 @@ def surplus(pods: Sequence[Pod], counts: Counts) -> tuple[Surplus, ...]:
     return (sized_pods.surplus(name, counts.get(name, 0), pods),)
 
 
-def _fields(mark: Mark) -> dict[str, int]:
+def _fields(mark: SizeMark) -> dict[str, int]:
     return fields(mark.counts.get(markers.DEFAULT_POD_SET, 0), tied=mark.tied)
 
 

@@ -19,7 +19,7 @@ from gatelift_kinds.shared.hooks import Hook
 from gatelift_kinds.shared.patches import Operation, decode, decode_operations, encode, pointer
 from gatelift_kinds.shared.review import Correction, Verdict, WebhookFacts
 from gatelift_kinds.shared.sized_pods import Surplus
-from gatelift_kinds.shared.sizes import Counts, Mark, Size, mark_of
+from gatelift_kinds.shared.sizes import Counts, Size, SizeMark, mark_of
 from gatelift_kinds.shared.values import ALL_GRANTED, Charged, Part, PatchStep, Placing, Priority, Step, UserChange
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
@@ -59,7 +59,7 @@ class ElasticJobKind(JobKind):
         (shape,) = self.pod_sets(obj)
         return elastic.same_shape(workload, obj, shape, started=template_before.changed(obj))
 
-    def mark(self, obj: Job) -> Mark | None:
+    def mark(self, obj: Job) -> SizeMark | None:
         """Return what its annotation says."""
         return mark_of(obj.metadata.annotations)
 
@@ -71,7 +71,7 @@ class ElasticJobKind(JobKind):
         """Return the patch of the mark."""
         return elastic.size_patch(obj, size, here=True)
 
-    def charged_at(self, obj: Job, raw: bytes, mark: Mark) -> Charged:
+    def charged_at(self, obj: Job, raw: bytes, mark: SizeMark) -> Charged:
         """Return parallelism and completions of that size, and the digest of the template."""
         return elastic.charged_at(self.charged(obj, raw), mark)
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from gatelift_kinds.shared import sized_pods
 from gatelift_kinds.shared.sized_pods import Surplus
-from gatelift_kinds.shared.sizes import Counts, Mark, Size
+from gatelift_kinds.shared.sizes import Counts, Size, SizeMark
 from gatelift_kinds.shared.values import Charged, KindError, PodSetStart
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
@@ -43,7 +43,7 @@ class Resizes(Protocol[UserT_contra]):
         """Return whether the Workload describes the object but for the counts: its pod sets, and what pods need."""
         raise KindError(_NONE)
 
-    def mark(self, obj: UserT_contra) -> Mark | None:
+    def mark(self, obj: UserT_contra) -> SizeMark | None:
         """Return what an object that runs was set to, None where it was never set. SizeError: it cannot be read."""
         return None
 
@@ -59,7 +59,7 @@ class Resizes(Protocol[UserT_contra]):
         """Return the same of the user's own object: its mark alone, for its size is what its user wants."""
         raise KindError(_NONE)
 
-    def charged_at(self, obj: UserT_contra, raw: bytes, mark: Mark) -> Charged:
+    def charged_at(self, obj: UserT_contra, raw: bytes, mark: SizeMark) -> Charged:
         """Return what the charge of a worker's object follows from at the size that it was set to (`charged`)."""
         raise KindError(_NONE)
 

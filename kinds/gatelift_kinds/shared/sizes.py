@@ -40,7 +40,7 @@ class Size:
     counts: Counts
 
 
-class Mark(msgspec.Struct, frozen=True):
+class SizeMark(msgspec.Struct, frozen=True):
     """What an object that runs was set to: its size, as it stands in the annotation."""
 
     number: int
@@ -70,7 +70,7 @@ def counts_of(workload: Workload) -> dict[str, int]:
     return {one.name: one.count for one in workload.spec.pod_sets}
 
 
-def written(mark: Mark) -> str:
+def written(mark: SizeMark) -> str:
     """Return the annotation of what runs. SizeError: it would be longer than is read."""
     text = msgspec.json.encode(mark, order="sorted").decode()
     if len(text.encode()) > MARK_BYTES_MAX:
@@ -78,7 +78,7 @@ def written(mark: Mark) -> str:
     return text
 
 
-def mark_of(annotations: Mapping[str, str]) -> Mark | None:
+def mark_of(annotations: Mapping[str, str]) -> SizeMark | None:
     """Return what an object that runs was set to, None where it says nothing. SizeError: it says what is no size."""
     said = annotations.get(ANNOTATION_SIZE)
     if said is None:
@@ -89,9 +89,9 @@ def mark_of(annotations: Mapping[str, str]) -> Mark | None:
     return found
 
 
-def _read(said: str) -> Mark | None:
+def _read(said: str) -> SizeMark | None:
     try:
-        found = msgspec.json.decode(said.encode(), type=Mark)
+        found = msgspec.json.decode(said.encode(), type=SizeMark)
     except UNREADABLE:
         return None
     counted = all(0 <= count <= COUNT_MAX for count in found.counts.values())

@@ -8,7 +8,7 @@ from gatelift_kinds.shared import markers, sized_pods, slices
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kinds.shared.patches import add_to_map, decode, encode, guards
 from gatelift_kinds.shared.sized_pods import Surplus
-from gatelift_kinds.shared.sizes import Counts, Mark, Size, mark_of, written
+from gatelift_kinds.shared.sizes import Counts, Size, SizeMark, mark_of, written
 from gatelift_kinds.shared.values import ALL_GRANTED, Charged, Part, Placing, Priority
 from gatelift_kinds.shared.workload_document import same_needs
 from gatelift_kube.objects.core import Pod
@@ -65,7 +65,7 @@ class ElasticTrainingKind(TrainingKind):
             for name in GROUPS:
                 made["spec"][name]["template"]["spec"]["schedulingGates"].append(_GATE)
             counts = {one.pod_set: one.count or 0 for one in placing.starts}
-            made["metadata"]["annotations"][ANNOTATION_SIZE] = written(Mark(number=placing.size, counts=counts))
+            made["metadata"]["annotations"][ANNOTATION_SIZE] = written(SizeMark(number=placing.size, counts=counts))
         return encode(made)
 
     def lifted(self, obj: Training) -> bool:
@@ -77,18 +77,18 @@ class ElasticTrainingKind(TrainingKind):
         paths = [f"/spec/{name}/template/spec/schedulingGates" for name in GROUPS]
         return encode([*guards(obj.metadata), *({"op": "replace", "path": each, "value": left} for each in paths)])
 
-    def mark(self, obj: Training) -> Mark | None:
+    def mark(self, obj: Training) -> SizeMark | None:
         return mark_of(obj.metadata.annotations)
 
     def size_patch(self, obj: Training, size: Size) -> bytes | None:
-        mark = Mark(number=size.number, counts=dict(size.counts))
+        mark = SizeMark(number=size.number, counts=dict(size.counts))
         if self.mark(obj) == mark and self.wanted(obj) == size.counts:
             return None
         noted = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_SIZE: written(mark)})
         fields = [{"op": "add", "path": f"/spec/{name}/replicas", "value": size.counts[name]} for name in GROUPS]
         return encode([*guards(obj.metadata), *noted, *fields])
 
-    def charged_at(self, obj: Training, raw: bytes, mark: Mark) -> Charged:
+    def charged_at(self, obj: Training, raw: bytes, mark: SizeMark) -> Charged:
         return dict(mark.counts)
 
     def gated_pods(self, obj: Training, pods: Sequence[Pod]) -> Mapping[str, tuple[Pod, ...]]:
