@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.status_budget import CALLED_SECONDS, OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.state import showing
@@ -29,7 +29,7 @@ def flap(world: World, cluster: str) -> None:
     core = world.machine.core
     for number in range(FLAPPING):
         key = Key(Look.WORKLOAD, ObjectKey("team", f"w-{number}"))
-        core.may_inform(Asks(key, Purpose.POD_TROUBLE, cluster), world.now)
+        core.may_inform(WriteAsk(key, Purpose.POD_TROUBLE, cluster), world.now)
     assert core.budget.waiting > FLAPPING // 2
 
 
@@ -62,15 +62,15 @@ def test_writes_that_only_inform_have_a_tenth_and_a_little() -> None:
     assert budget.spend(0.1)
 
 
-def why(name: str, namespace: str = "team") -> Asks:
-    return Asks(Key(Look.WORKLOAD, ObjectKey(namespace, name)), Purpose.WHY_WAITING)
+def why(name: str, namespace: str = "team") -> WriteAsk:
+    return WriteAsk(Key(Look.WORKLOAD, ObjectKey(namespace, name)), Purpose.WHY_WAITING)
 
 
-def trouble(name: str, cluster: str, namespace: str = "team") -> Asks:
-    return Asks(Key(Look.WORKLOAD, ObjectKey(namespace, name)), Purpose.POD_TROUBLE, cluster)
+def trouble(name: str, cluster: str, namespace: str = "team") -> WriteAsk:
+    return WriteAsk(Key(Look.WORKLOAD, ObjectKey(namespace, name)), Purpose.POD_TROUBLE, cluster)
 
 
-QUEUE = Asks(Key(Look.CLUSTER_QUEUE, ObjectKey("", "q")), Purpose.STATUS)
+QUEUE = WriteAsk(Key(Look.CLUSTER_QUEUE, ObjectKey("", "q")), Purpose.STATUS)
 
 
 def test_whoever_finds_no_token_stands_in_line_and_is_called_in_its_turn() -> None:
@@ -116,7 +116,7 @@ def test_queues_do_not_wait_behind_thousands_of_workloads() -> None:
 
 
 @pytest.mark.parametrize("other", [trouble("x", "b"), trouble("x", "a", "another"), why("x"), QUEUE])
-def test_hd_451_one_waits_for_no_more_than_one_of_each_other_share(other: Asks) -> None:
+def test_hd_451_one_waits_for_no_more_than_one_of_each_other_share(other: WriteAsk) -> None:
     budget = StatusBudget(tokens=0.0)
     for number in range(1000):
         budget.stand(trouble(str(number), "a"))
@@ -126,7 +126,7 @@ def test_hd_451_one_waits_for_no_more_than_one_of_each_other_share(other: Asks) 
 
 def test_hd_451_what_is_written_of_a_workload_for_one_purpose_takes_no_place_of_another_one() -> None:
     budget = StatusBudget(tokens=0.0)
-    made = Asks(trouble("w", "a").key, Purpose.MADE_THERE, "a")
+    made = WriteAsk(trouble("w", "a").key, Purpose.MADE_THERE, "a")
     assert not budget.ask(made, 0.0)
     budget.leave(trouble("w", "a"))
     assert budget.call(0.1) == [made]

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gatelift.core.api.agenda import LATE_EVERY, Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import Reported
@@ -403,12 +403,12 @@ def test_hd_471_who_ends_while_it_stands_in_a_line_or_was_just_called_is_forgott
     (attempt,) = core.attempts.values()
     line = core.words.line(ClusterWord("a", again=True), 10.0)
     key = Key(Look.OWNER, ObjectKey("team", *attempt.reports), POD)
-    line.stand(Asks(key, Purpose.MIRROR, "a"))
+    line.stand(WriteAsk(key, Purpose.MIRROR, "a"))
     if called:
         assert [asks.key for asks in line.call(world.now)] == [key]
     core.end_attempt(attempt.uid)
     line.tokens = 0.0
-    assert (line.waiting, line.ask(Asks(key, Purpose.MIRROR, "a"), line.at)) == (0, False)
+    assert (line.waiting, line.ask(WriteAsk(key, Purpose.MIRROR, "a"), line.at)) == (0, False)
 
 
 def test_hd_453_who_is_evicted_while_its_word_stands_in_a_line_is_forgotten_there() -> None:

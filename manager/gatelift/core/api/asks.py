@@ -15,7 +15,7 @@ from gatelift.core.api.purposes import Purpose
 _OF_WORK = frozenset({Look.WORKLOAD, Look.OWNER})
 
 
-class Asks(NamedTuple):
+class WriteAsk(NamedTuple):
     """A key that is looked at when its turn comes, for one purpose: what else is written of it neither helps nor hurts.
 
     `cluster`: whose words about a placement it tells, "" for what none has said.
@@ -48,6 +48,6 @@ _OF_WORKLOADS = (
 )
 
 
-def about_workload(key: Key, cluster: str) -> tuple[Asks, ...]:
+def about_workload(key: Key, cluster: str) -> tuple[WriteAsk, ...]:
     """Return all that may be asked for of a Workload that only informs, at a cluster and as it waits."""
-    return tuple(Asks(key, purpose, where) for where in {"", cluster} for purpose in _OF_WORKLOADS)
+    return tuple(WriteAsk(key, purpose, where) for where in {"", cluster} for purpose in _OF_WORKLOADS)

@@ -15,15 +15,15 @@ Share = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class _Turns(Generic[WaitingT]):
+class _ShareTurns(Generic[WaitingT]):
     """Those that wait in one share, or in the shares of it, whose turn is next first."""
 
     own: OrderedDict[WaitingT, None] = field(default_factory=OrderedDict)
-    shares: OrderedDict[str, _Turns[WaitingT]] = field(default_factory=OrderedDict)
+    shares: OrderedDict[str, _ShareTurns[WaitingT]] = field(default_factory=OrderedDict)
 
     def put(self, waiting: WaitingT, share: Share) -> None:
         if share:
-            self.shares.setdefault(share[0], _Turns()).put(waiting, share[1:])
+            self.shares.setdefault(share[0], _ShareTurns()).put(waiting, share[1:])
         else:
             self.own[waiting] = None
 
@@ -54,7 +54,7 @@ class _Turns(Generic[WaitingT]):
 class FairLine(Generic[WaitingT]):
     """Each stands there once, with the share that it came with. Changed by its methods only."""
 
-    _turns: _Turns[WaitingT] = field(default_factory=_Turns)
+    _turns: _ShareTurns[WaitingT] = field(default_factory=_ShareTurns)
     _shares: dict[WaitingT, Share] = field(default_factory=dict)
 
     def stand(self, waiting: WaitingT, share: Share) -> None:

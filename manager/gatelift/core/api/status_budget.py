@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.fair_line import FairLine
 
 SHARE = 0.1
@@ -35,10 +35,10 @@ class StatusBudget:
     out: int = 0
     """How many are under way."""
     of_cluster: bool = False
-    _line: FairLine[Asks] = field(default_factory=FairLine)
-    _called: dict[Asks, float] = field(default_factory=dict)  # whose turn it is, since when: their token is taken
+    _line: FairLine[WriteAsk] = field(default_factory=FairLine)
+    _called: dict[WriteAsk, float] = field(default_factory=dict)  # whose turn it is, since when: their token is taken
 
-    def ask(self, asks: Asks, now: float) -> bool:
+    def ask(self, asks: WriteAsk, now: float) -> bool:
         """Take a token for a write; where others wait or there is none, who asks stands in line (see `call`)."""
         if self._called.pop(asks, None) is not None:
             return True
@@ -47,24 +47,24 @@ class StatusBudget:
         self.stand(asks)
         return False
 
-    def stand(self, asks: Asks) -> None:
+    def stand(self, asks: WriteAsk) -> None:
         """Stand in line; who is there already keeps its place."""
         if asks not in self._called:
             self._line.stand(asks, asks.share_of_cluster if self.of_cluster else asks.share)
 
-    def stands(self, asks: Asks) -> bool:
+    def stands(self, asks: WriteAsk) -> bool:
         """Say whether it stands in line: it will be called, so nobody need look at it before."""
         return asks in self._line
 
-    def leave(self, asks: Asks) -> None:
+    def leave(self, asks: WriteAsk) -> None:
         """Leave the line: there is nothing to write any more."""
         self._line.leave(asks)
         self._called.pop(asks, None)
 
-    def call(self, now: float, most: int | None = None) -> list[Asks]:
+    def call(self, now: float, most: int | None = None) -> list[WriteAsk]:
         """Return whose turn it is, one for each token, at most `saved_max`, or `most`."""
         self._forget_called(now)
-        called: list[Asks] = []
+        called: list[WriteAsk] = []
         while self.waiting and (most is None or len(called) < most) and self.spend(now):
             asks = self._line.take()
             self._called[asks] = now

@@ -8,7 +8,7 @@ work for what it has said shows why (`cluster_conditions`). Nothing is held or l
 from __future__ import annotations
 
 from gatelift.core import texts
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import epoch_texts, recovery_texts, reports
@@ -34,7 +34,7 @@ def show(case: Case) -> None:
     """Write what a Workload is to bear, or take it off, at the pace of what only informs."""
     core, known, rec, key, now = case.core, case.known, case.rec, case.attempt.look, case.now
     said, wanted = find(known.status.conditions, texts.HELD), why(core, rec)
-    asks = Asks(key, Purpose.WHY_HELD, case.attempt.cluster)
+    asks = WriteAsk(key, Purpose.WHY_HELD, case.attempt.cluster)
     if said is None and wanted is None:
         return
     if core.inflight.busy(rec.ref):

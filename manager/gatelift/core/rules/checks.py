@@ -12,7 +12,7 @@ import msgspec
 
 from gatelift.core.api import documents
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import occupied
@@ -158,7 +158,7 @@ def _show(core: Core, key: Key, known: ClusterQueue | LocalQueue, figures: Queue
     borrows = isinstance(known, ClusterQueue)
     document = documents.queue_status(status, borrows=borrows)
     if document == documents.queue_status(known.status, borrows=borrows):
-        core.budget.leave(Asks(key, Purpose.STATUS))
+        core.budget.leave(WriteAsk(key, Purpose.STATUS))
         return
     _inform(core, key, known, document, now)
 
@@ -220,7 +220,7 @@ def _inform(
     due = core.shown_queues.due(key, core.settings.status_every)
     if due is not None and now < due:
         core.agenda.wake(key, due)
-    elif core.may_inform(Asks(key, Purpose.STATUS), now):
+    elif core.may_inform(WriteAsk(key, Purpose.STATUS), now):
         core.shown_queues.written(key, now)
         _write(core, _ref(key), known, status, informs=True)
 

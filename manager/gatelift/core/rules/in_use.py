@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.knowledge import key_of
@@ -74,7 +74,7 @@ def _keeps(
     if body is None or core.resting.rests(ref, purpose, core.agenda, key, core.now):
         return False
     if not leaves and not core.may_inform(
-        Asks(key, purpose), core.now
+        WriteAsk(key, purpose), core.now
     ):  # at first sight of an installation these may be many
         return False
     api_requests.patch(core, Decided(ref, meta.resource_version), PatchStep(body=body), purpose)
@@ -100,7 +100,7 @@ def flavor_seen(core: Core, known: ResourceFlavor) -> None:
 def flavor_gone(core: Core, key: ObjectKey) -> None:
     """Forget a ResourceFlavor."""
     core.shown_queues.left(key)
-    core.budget.leave(Asks(Key(Look.FLAVOR, key), Purpose.HOLD))
+    core.budget.leave(WriteAsk(Key(Look.FLAVOR, key), Purpose.HOLD))
 
 
 def recall(core: Core) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import status_writes
 from gatelift.core.records.attempts import Ending
@@ -54,7 +54,7 @@ def _may_reword(case: Case) -> bool:
     if now < due:
         core.agenda.wake(attempt.look, due)
         return False
-    return core.may_inform(Asks(attempt.look, Purpose.REPLACEMENTS, attempt.cluster), now)
+    return core.may_inform(WriteAsk(attempt.look, Purpose.REPLACEMENTS, attempt.cluster), now)
 
 
 def besides(case: Case, evicted: Ending | None) -> tuple[Condition, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gatelift.core.api.agenda import Agenda, Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.commands import Command, Note, StepDown
 from gatelift.core.api.inflight import InFlight
 from gatelift.core.api.resting import Resting
@@ -142,14 +142,14 @@ class Core:
         """Take that all attempts that the records tell of are there."""
         self.rebuilt = True
 
-    def may_inform(self, asks: Asks, now: float) -> bool:
+    def may_inform(self, asks: WriteAsk, now: float) -> bool:
         """Say whether a write that only informs may go out now; if not, its key is looked at when its turn comes."""
         may = self.budget.ask(asks, now)
         if not may:
             self.agenda.wake(INFORM, now + self.budget.wait)
         return may
 
-    def inform_later(self, asks: Asks, now: float) -> None:
+    def inform_later(self, asks: WriteAsk, now: float) -> None:
         """Look at a key again when its turn comes, after all others that wait in its share."""
         self.budget.leave(asks)
         self.budget.stand(asks)

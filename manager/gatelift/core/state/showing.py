@@ -6,7 +6,7 @@ Neighbours: `shown_queues` (when each was written), `works.intake` and `machine`
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.state.core import Core
 from gatelift_kube.values.resources import ObjectKey
@@ -17,7 +17,7 @@ STATUS_DELAY = 0.05
 
 def queue(core: Core, key: Key) -> None:
     """See that the status of a queue is looked at."""
-    if core.budget.stands(Asks(key, Purpose.STATUS)):
+    if core.budget.stands(WriteAsk(key, Purpose.STATUS)):
         return  # it is looked at when its turn comes
     soon = core.now + STATUS_DELAY
     due = core.shown_queues.due(key, core.settings.status_every)
@@ -28,7 +28,7 @@ def forget(core: Core, key: Key) -> None:
     """Keep nothing of a queue or cohort that is gone."""
     core.shown_queues.forget(key)
     for purpose in (Purpose.STATUS, Purpose.HOLD):
-        core.budget.leave(Asks(key, purpose))
+        core.budget.leave(WriteAsk(key, purpose))
 
 
 def changed(core: Core) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.inflight import ClusterWord
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.status_budget import StatusBudget
@@ -63,7 +63,7 @@ class WordWrites:
         """Take that there is nothing to write any more."""
         for word in _words(cluster):
             if word in self._lines:
-                self._lines[word].leave(Asks(key, purpose, cluster))
+                self._lines[word].leave(WriteAsk(key, purpose, cluster))
 
     def ended(self, attempt: Attempt, resources: Iterable[Resource]) -> None:
         """Keep nothing of an attempt that is over: nobody asks for a write any more, so nobody would leave the line."""
@@ -87,7 +87,7 @@ def may_write(core: Core, word: ClusterWord, key: Key, now: float, purpose: Purp
     shares = _allow(core, cluster, now)
     if not shares and not line.waiting and line.out < line.out_max:
         return True
-    if line.ask(Asks(key, purpose, cluster), now):
+    if line.ask(WriteAsk(key, purpose, cluster), now):
         return True
     core.agenda.wake(_look(cluster), now + CALL_SECONDS)
     return False

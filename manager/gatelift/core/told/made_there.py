@@ -7,7 +7,7 @@ that people see how that went, without those that ran or stopped as it was last 
 
 from __future__ import annotations
 
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.state import api_requests
@@ -27,7 +27,7 @@ def show(case: Case) -> None:
         return
     if text == said or core.inflight.busy(rec.ref):
         return  # the answer marks it again
-    asks = Asks(attempt.look, Purpose.MADE_THERE, attempt.cluster)
+    asks = WriteAsk(attempt.look, Purpose.MADE_THERE, attempt.cluster)
     if core.resting.rests(rec.ref, asks.purpose, core.agenda, asks.key, now) or not core.may_inform(asks, now):
         return
     body = metadata_patches.noted(known.metadata, made_there.ANNOTATION, text or None)

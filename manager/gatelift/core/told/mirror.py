@@ -13,7 +13,7 @@ import hashlib
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.inflight import ClusterWord, Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempts import Attempt
@@ -180,7 +180,7 @@ def show(case: Case, owner: Owner) -> None:
 def show_unreachable(case: Case, owner: Owner) -> None:
     """Write that nobody hears of the object's cluster, at the pace of what only informs: there may be thousands."""
     core, look, now = case.core, owner.look, case.now
-    asks = Asks(look, Purpose.MIRROR, case.attempt.cluster)
+    asks = WriteAsk(look, Purpose.MIRROR, case.attempt.cluster)
     obj, text = owner.object, texts.unreachable(case.attempt.cluster)
     body = owner.kind.unreachable_patch(obj, owner.raw, text, core.wall.text(now))
     if body is None:

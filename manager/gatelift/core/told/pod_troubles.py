@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState, Wire
@@ -143,8 +143,8 @@ def _write_in_time(case: Case, wanted: tuple[str, str, str] | None) -> None:
         )
 
 
-def _asks(attempt: Attempt, look: Key) -> Asks:
-    return Asks(look, Purpose.POD_TROUBLE, attempt.cluster)
+def _asks(attempt: Attempt, look: Key) -> WriteAsk:
+    return WriteAsk(look, Purpose.POD_TROUBLE, attempt.cluster)
 
 
 def show_on_owner(case: Case, owner: Owner) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records.attempt_states import AttemptState, Internal
 from gatelift.core.records.attempts import Ending
@@ -112,5 +112,5 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
     known = core.knowledge.workloads.get(decision.key)  # what the engine has just looked at
     attempt.take_reserve(decision, known.spec.pod_sets if known is not None else None, now)
     core.waiting_reasons.said(decision.uid)
-    core.budget.leave(Asks(Key(Look.WORKLOAD, decision.key), Purpose.WHY_WAITING))
+    core.budget.leave(WriteAsk(Key(Look.WORKLOAD, decision.key), Purpose.WHY_WAITING))
     core.ledger.charge(decision.uid, attempt.epoch, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.asks import Asks
+from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import endings
@@ -38,7 +38,7 @@ def pending(case: Case) -> None:
     told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid) or _halted(case)
     if told is None:
         return
-    key, asks = attempt.look, Asks(attempt.look, Purpose.WHY_WAITING)
+    key, asks = attempt.look, WriteAsk(attempt.look, Purpose.WHY_WAITING)
     if _says(known, *told):
         core.waiting_reasons.said(rec.uid)
         core.budget.leave(asks)
