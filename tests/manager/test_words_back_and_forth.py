@@ -116,16 +116,16 @@ def test_hd_291_a_write_that_is_refused_leaves_the_first_run_urgent() -> None:
 # --- what is over needs no quota -------------------------------------------------------------------------------------
 
 
-def a_job_that_runs() -> World:
-    world = a_world(a_setting(cpu=8))
-    world.api.apply(a_job(parallelism=8, completions=8))
+def a_job_that_runs(pods: int = 8) -> World:
+    world = a_world(a_setting(cpu=pods))
+    world.api.apply(a_job(parallelism=pods, completions=pods))
     world.settle()
     return world
 
 
-def counts(world: World, over: int) -> None:
+def counts(world: World, over: int, pods: int = 8) -> None:
     agent = world.agents["a"]
-    agent.count(agent.commits[0], remaining=8 - over, succeeded=over, reclaimable=over)
+    agent.count(agent.commits[0], remaining=pods - over, succeeded=over, reclaimable=over)
     world.settle()
 
 
@@ -147,6 +147,21 @@ def test_hd_291_counts_that_go_up_and_down_are_written_once_a_second() -> None:
         world.advance(0.05)
     assert workload_writes(world, before) == 0, "within the second"
     world.advance(1.0)
+    assert workload_writes(world, before) == 1
+
+
+def test_hd_500_what_is_over_is_written_at_pauses_that_grow_and_at_once_after_a_rest() -> None:
+    """HD-500: while the pods of a Job or a group ended one after the other, its Workload was written each second."""
+    world = a_job_that_runs(48)
+    before = len(world.api.writes)
+    for over in range(1, 41):
+        counts(world, over, 48)
+        world.advance(1.0)
+    assert workload_writes(world, before) <= 8, "after 0, 1, 3, 7, 15, 23, 31 and 39 seconds"
+    world.advance(20.0)
+    assert world.find("Workload")["status"]["reclaimablePods"] == [{"name": "main", "count": 40}]
+    before = len(world.api.writes)
+    counts(world, 41, 48)
     assert workload_writes(world, before) == 1
 
 

@@ -11,6 +11,7 @@ from gatelift.core.records.attempt_states import LIVE, AttemptState, Internal, W
 from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.heard_troubles import TroubledObjects
 from gatelift.core.records.offer_round import OfferRound
+from gatelift.core.records.shown_objects import MERGE_SECONDS, next_pause
 from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.decoding.unknown_fields import known_part
@@ -106,6 +107,7 @@ class Attempt(TroubledObjects):
     fewer_since: float | None = None  # since when fewer are said to be over than count
     falls: int = 0  # how often fewer have come to count
     given_back_at: float = float("-inf")  # when that was last asked to be written
+    given_back_pause: float = MERGE_SECONDS  # seconds from then to the next time
     reported_at: float = 0.0  # when its cluster last told how an object of it is
     replacements_said_at: float = 0.0  # when the Workload was to say how many objects lack
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
@@ -299,6 +301,7 @@ class Attempt(TroubledObjects):
 
     def shows_given_back(self, now: float) -> None:
         """Take that what counts as over was asked to be written."""
+        self.given_back_pause = next_pause(self.given_back_pause, self.given_back_at, now)
         self.given_back_at = now
 
     # --- its end ----------------------------------------------------------------------------------------------------

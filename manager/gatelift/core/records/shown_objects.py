@@ -13,6 +13,12 @@ PAUSE_MAX_SECONDS, CALM_SECONDS = 8.0, 10.0
 once, as ever."""
 
 
+def next_pause(pause: float, before: float | None, now: float) -> float:
+    """Return how long what is written now waits for the next time; `before`: when it was written last."""
+    follows = before is not None and now - before < CALM_SECONDS
+    return min(2 * pause, PAUSE_MAX_SECONDS) if follows else MERGE_SECONDS
+
+
 @dataclass(slots=True)
 class _Shown:
     """Of one object: since when it shows what was before, when it was last asked to be written, how far it showed.
@@ -52,8 +58,7 @@ class ShownObjects:
         self.writes(name, report)
         self.shown(name)
         one = self._of(name)
-        follows = one.mirrored_at is not None and now - one.mirrored_at < CALM_SECONDS
-        one.pause = min(2 * one.pause, PAUSE_MAX_SECONDS) if follows else MERGE_SECONDS
+        one.pause = next_pause(one.pause, one.mirrored_at, now)
         one.mirrored_at = now
 
     def writes(self, name: str, report: bytes) -> None:

@@ -13,15 +13,13 @@ from gatelift.core.rules import reclaim_books
 from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.case import Case
 
-RECLAIM_SECONDS = 1.0
-"""From one write of how many are over to the next: a Job of many short pods changes that all the time."""
-
 
 def reclaim(case: Case) -> None:
     """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
 
     Until the cluster has reported, what was written in this epoch stays (a release takes it away), but where nothing is
-    given back at all. The first time at once, then once in `RECLAIM_SECONDS`.
+    given back at all. The first time at once, then at pauses that grow: a Job or a group of many short pods changes
+    that all the time.
     """
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     reclaim_books.book(core, attempt, now)
@@ -33,8 +31,8 @@ def reclaim(case: Case) -> None:
     due = reclaimed.asked(known, attempt.given_back) if several else reclaimed.due(known, attempt)
     if due == reclaimed.written(known):
         core.words.leave(attempt.cluster, attempt.look, Purpose.RECLAIM)
-    elif now < attempt.given_back_at + RECLAIM_SECONDS:
-        core.agenda.wake(attempt.look, attempt.given_back_at + RECLAIM_SECONDS)
+    elif now < (again_at := attempt.given_back_at + attempt.given_back_pause):
+        core.agenda.wake(attempt.look, again_at)
     elif not core.resting.rests(
         case.rec.ref, Purpose.RECLAIM, core.agenda, attempt.look, now
     ) and word_writes.may_write(core, word, attempt.look, now, Purpose.RECLAIM):
