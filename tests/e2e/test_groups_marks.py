@@ -130,6 +130,7 @@ async def test_hd_480_no_pod_is_made_larger_by_sets_that_are_declared_once_there
     await group.make("e", LONG, notes=role)
     await group.run("ace")
     assert group.runs_of("d") == []
+    await group.delete("d")  # no Workload names it
     await group.end()
 
 

@@ -170,6 +170,22 @@ def test_a_group_that_waits_again_is_made_of_those_who_are_there() -> None:
     assert (told_of(world), contained(world)) == ({"a", "b"}, [])
 
 
+@pytest.mark.parametrize("home", [True, False], ids=["at home", "at a worker"])
+def test_hd_485_who_was_of_another_shape_makes_a_group_once_the_workload_of_that_one_has_gone(*, home: bool) -> None:
+    """It was compared with what there had been quota for, for as long as its leader led."""
+    first = a_pod_of("a", 1, total=1, fast=False)
+    world = at_home(first) if home else at_a_worker(first)[0]
+    join(world, a_pod_of("b", 2, total=1, cpu="2", fast=False), seconds=5.0)
+    assert [name for name, _ in warnings(world, MISMATCH)] == ["b"]
+    for ref in (pod_ref("a"), THEIRS):
+        world.api.edit(ref, lambda document: document["metadata"].pop("finalizers", None))
+        world.api.delete(ref)
+    world.advance(30.0)
+    (pod_set,) = world.find("Workload", GROUP)["spec"]["podSets"]
+    assert pod_set["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
+    assert (owners_of(world.find("Workload", GROUP)), contained(world)) == (["b"], [])
+
+
 def test_pods_alike_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """PF-2: a thousand equal pods cost one comparison."""
     counted: list[str] = []

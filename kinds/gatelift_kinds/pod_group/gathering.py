@@ -178,7 +178,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._asked.ask(workload, lambda uid: decode(self._pods[uid][1])["spec"], fast=self._is_fast)
 
     def is_unread(self, uid: str) -> bool:
-        """Return whether a pod is to be read anew before it is let go."""
+        """Return whether a pod is to be read anew before it is let go; none of another shape is named until then."""
         return uid in self._asked.unread or uid in self._declaring.unread
 
     def read_anew(self, uids: Iterable[str]) -> tuple[Called, ...]:

@@ -93,7 +93,7 @@ def _resized(old: Object, new: Object, facts: WebhookFacts) -> Iterator[FieldErr
 
 
 def _given(old: Object, new: Object) -> list[tuple[Callable[[str], str], str]]:
-    found = []
+    found: list[tuple[Callable[[str], str], str]] = []
     for where, key in GIVEN_BEFORE:
         was, now = (said.get(key) for said in _said(where, old, new))
         if was is None and now is not None:

@@ -231,7 +231,10 @@ def _is_over(workload: Workload, attempt: Attempt | None) -> bool:
 
 
 def _without_workload(core: Core, work: Work, gathered: Gathered, now: float) -> None:
-    """Make the Workload, or tell why that cannot be."""
+    """Make the Workload, or tell why that cannot be: there is quota for none, who was unlike that counts (HD-485)."""
+    gathered.asks(None)
+    if looking_again.reads_anew(core, work, gathered):
+        return
     owner = _speaker(core, work, gathered)
     if owner is None or _lacks(core, work, gathered, now):
         return
