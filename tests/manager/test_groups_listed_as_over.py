@@ -53,9 +53,10 @@ def world() -> World:
     return made
 
 
-def test_hd_418_what_runs_is_left_alone(world: World) -> None:
+@pytest.mark.parametrize("said", [(), (GatesLifted(key=CREW),)], ids=["listed alone", "and said anew"])
+def test_hd_418_what_runs_is_left_alone(world: World, said: tuple[Message, ...]) -> None:
     lists(world, RUNS)
-    says(world, GatesLifted(key=CREW))
+    says(world, *said)
     assert stopped(world) == set()
     assert left_alone(world) == [CREW]
 
