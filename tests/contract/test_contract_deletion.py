@@ -158,6 +158,7 @@ async def test_a_foreground_deletion_waits_for_blocking_dependents(api: Api) -> 
 
 
 async def test_a_foreground_deletion_waits_for_nothing_that_does_not_block_it(api: Api) -> None:
+    """HD-425: the Workload of a group blocks the deletion of none of its pods."""
     space = await api.namespace()
     owner = (await api.post(f"{space}/configmaps", config("owner"))).ok()
     dependent = owned("dependent", owner)
@@ -171,6 +172,7 @@ async def test_a_foreground_deletion_waits_for_nothing_that_does_not_block_it(ap
 
 @pytest.mark.parametrize("blocks", [False, True])
 async def test_a_foreground_deletion_leaves_what_has_another_owner(api: Api, *, blocks: bool) -> None:
+    """HD-425: a group goes on without one of its pods."""
     space = await api.namespace()
     owner, other = [(await api.post(f"{space}/configmaps", config(name))).ok() for name in ("owner", "other")]
     dependent = owned("dependent", owner, blockOwnerDeletion=blocks)

@@ -11,7 +11,7 @@ from gatelift.core.conclusions import recovery_settling
 from gatelift.core.state.core import DOUBTS
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import CountsReport, GatesLifted, Message, Stop
+from gatelift_wire.values.messages import CountsReport, GatesLifted, Stop
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 
@@ -29,7 +29,7 @@ def lists(world: World, *entries: InventoryEntry) -> None:
     world.upcall(LinkOpened(cluster="a", session=session, resumed=False))
 
 
-def says(world: World, *messages: Message) -> None:
+def says(world: World, *messages: GatesLifted | CountsReport) -> None:
     session = world.agents["a"].session
     for number, message in enumerate(messages, start=1):
         world.upcall(Reported(cluster="a", session=session, sequence=number, message=message))
@@ -53,9 +53,10 @@ def world() -> World:
     return made
 
 
-def test_hd_418_what_runs_is_left_alone(world: World) -> None:
+@pytest.mark.parametrize("said", [(), (GatesLifted(key=CREW),)], ids=["listed alone", "and said anew"])
+def test_hd_418_what_runs_is_left_alone(world: World, said: tuple[GatesLifted, ...]) -> None:
     lists(world, RUNS)
-    says(world, GatesLifted(key=CREW))
+    says(world, *said)
     assert stopped(world) == set()
     assert left_alone(world) == [CREW]
 

@@ -98,7 +98,7 @@ def leaves(core: Core, cluster: str, key: PlacementKey) -> bool:
 
 def idles(core: Core, cluster: str, key: PlacementKey) -> None:
     """Take that nothing runs of what nothing explains, by the list of its cluster: it tells no end of its own."""
-    core.caution.recovery.idle.setdefault(cluster, set()).add(key)
+    core.caution.recovery.idles(cluster, key)
 
 
 def is_idle(core: Core, cluster: str, key: PlacementKey) -> bool:

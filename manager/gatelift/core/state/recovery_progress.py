@@ -229,6 +229,10 @@ class Recovery:
         mine[key] = namespace
         return len(mine)
 
+    def idles(self, cluster: str, key: PlacementKey) -> None:
+        """Take that nothing runs of a placement that nothing explains."""
+        self.idle.setdefault(cluster, set()).add(key)
+
     def is_over(self, cluster: str, key: PlacementKey) -> bool:
         """Take that a placement has ended; True when nothing explained it."""
         return self.unexplained.get(cluster, {}).pop(key, None) is not None
