@@ -115,7 +115,7 @@ def test_pf_2_what_one_member_costs_the_manager_does_not_grow_with_the_others(wh
 
 
 def test_pf_2_a_workload_that_names_one_more_is_gone_through_once() -> None:
-    """It is one object with the names of all: each version in which these differ is compared as a whole."""
+    """HD-439: one object with the names of all, each version in which these differ is compared as a whole."""
     few, many = gone_through("worker")
     assert (many[COMES] - few[COMES]) / (MANY - FEW) <= LINES_OF_A_NAME_MAX
 

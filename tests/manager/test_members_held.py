@@ -90,6 +90,7 @@ def test_hd_422_a_workload_that_has_a_winner_calls_its_pods_back_and_lets_them_g
 
 
 def test_hd_422_who_is_named_later_is_called_back_as_well(knowledge: Knowledge) -> None:
+    """HD-439: of another version of a Workload only who is named since is looked up."""
     take_pod(knowledge, "c", OTHER, 2)
     take_workload(knowledge, "ab")
     assert groups_of(knowledge)["c"] == OTHER

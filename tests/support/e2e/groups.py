@@ -12,7 +12,7 @@ from gatelift_kube.values.resources import EVENT, POD, WORKLOAD, ObjectKey, Obje
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.records import RunRecord
 from support.e2e.admission import Said, runs, said
-from support.e2e.world import NAMESPACE, WORKERS, Json, World
+from support.e2e.world import NAMESPACE, TRANSITION_SECONDS, WORKERS, Json, World
 
 K = "kueue.x-k8s.io/"
 MANAGED = f"{K}managed"
@@ -169,13 +169,13 @@ class Group:
 
         await self.world.until(look, f"of group {self.name} just {names or 'none'} run")
 
-    async def nobody_is_left(self) -> None:
+    async def nobody_is_left(self, seconds: float = TRANSITION_SECONDS) -> None:
         """Wait until no cluster has anything of it."""
 
         async def look() -> bool:
             return not await self.pods() and await self.workload() is None
 
-        await self.world.until(look, f"nothing of group {self.name} is left")
+        await self.world.until(look, f"nothing of group {self.name} is left", seconds)
         await self.world.nothing_left(self.name)
 
     def _letter(self, name: str) -> str:
