@@ -284,6 +284,17 @@ def test_sl_34_a_slice_of_another_queue_does_not_grow_its_chain() -> None:
     assert used(engine) == 2
 
 
+def test_sl_34_a_chain_whose_quota_was_given_back_does_not_grow() -> None:
+    engine = simple_engine()
+    feed(engine, jobs("a", 2), 1)
+    first = next(one for one in rest(engine) if isinstance(one, Reserve))
+    feed(engine, jobs("a", 2, version=2, status=reserved_status(first.admission)), 1)
+    engine.release("a")
+    feed(engine, jobs("b", 3, created=2), 2)
+    assert reserved(rest(engine)) == []
+    assert used(engine) == 0
+
+
 def test_sl_31_a_slice_of_other_pod_sets_does_not_grow_its_chain() -> None:
     engine = simple_engine()
     feed(engine, jobs("a", 2), 1)
