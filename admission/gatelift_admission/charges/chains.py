@@ -78,7 +78,8 @@ class Chains:
     def behind(self, entry: Entry, queue: str) -> bool:
         """Return whether a waiting slice has to wait for others of its chain: it is past, or none that can grow it now.
 
-        Growth waits while the record leaves, is not written yet, cannot be read or is of another ClusterQueue.
+        Growth waits while the record leaves, is not written yet, cannot be read or is of another ClusterQueue; and for
+        ever where its quota was given back (`Engine.release`), which is the end of what ran.
         """
         if entry.of_chain is None:
             return False
@@ -89,7 +90,8 @@ class Chains:
         if _number(entry) <= _number(record) or any(own < _place(one) for one in waiting):
             return True
         leaves = record.evicted or record.ghost or record.phase is Phase.ASSUMED
-        return leaves or record.standing is FAULTY or record.grant.queue != queue
+        released = record.held_counts is not None and not record.held_counts
+        return leaves or released or record.standing is FAULTY or record.grant.queue != queue
 
     def held(self, entry: Entry) -> Held | None:
         """Return what the chain of a waiting slice is charged already; None where nothing is, or it is in no chain."""

@@ -32,7 +32,7 @@ class Release:
 def settle(state: State, entry: Entry) -> None:
     """Charge an entry what is due, and wake the classes that what it releases may let fit."""
     if entry.of_chain is not None:
-        settle_chain(state, entry.of_chain.chain)
+        settle_chain(state, entry.of_chain.chain, entry.charged_queue)
         return
     before, root_of = entry.charged, entry.charged_queue
     if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
@@ -66,8 +66,13 @@ def settle(state: State, entry: Entry) -> None:
         _released(state, Release(root_of, freed, usage, priority, outside=not preempted))
 
 
-def settle_chain(state: State, chain: str) -> None:
-    """Charge all slices of a chain what is due to them, as one: what goes from one to another is released by none."""
+def settle_chain(state: State, chain: str, charged_in: str = "") -> None:
+    """Charge all slices of a chain what is due to them, as one: what goes from one to another is released by none.
+
+    `charged_in`: the ClusterQueue in which that one is charged of which something has changed.
+    """
+    if charged_in:
+        state.generations[charged_in] = state.generations.get(charged_in, 0) + 1
     change = _ChainCharge()
     for one in state.chains.review(chain):
         change.settle(state, one)
