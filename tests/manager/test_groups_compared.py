@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.pod_group import asked
-from gatelift_kinds.pod_group.shapes import mismatch
+from gatelift_kinds.pod_group.shapes import difference
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
@@ -192,9 +192,9 @@ def test_pods_alike_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counting(*args: Any, **more: Any) -> str:
         counted.append("")
-        return mismatch(*args, **more)
+        return difference(*args, **more)
 
-    monkeypatch.setattr(asked, "mismatch", counting)
+    monkeypatch.setattr(asked, "difference", counting)
     world = at_home(*(a_pod_of(f"p{at}", at, total=4, fast=False) for at in range(4)))
     assert told_of(world) == {f"p{at}" for at in range(4)}
     assert len(counted) == 1
