@@ -29,7 +29,7 @@ from gatelift_kinds.pod_group.ends import (
 from gatelift_kinds.pod_group.let_go import LetGo
 from gatelift_kinds.pod_group.member import MemberState
 from gatelift_kinds.pod_group.members import OVER, PRESENT, RUNNING, Agreement, GroupMembers
-from gatelift_kinds.pod_group.named import Named
+from gatelift_kinds.pod_group.named import NamedMembers
 from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.roles import RoleFit
@@ -96,7 +96,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._judged: tuple[tuple[object, ...], str] | None = None
         self._let_go = LetGo()
         self._where = RunsElsewhere()
-        self._names = Named()
+        self._names = NamedMembers()
         self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:

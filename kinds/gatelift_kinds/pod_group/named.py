@@ -12,7 +12,7 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 
 
-class Named:
+class NamedMembers:
     """By UID, of the Workload that was asked of last. Only this class writes what it holds.
 
     `_ever`: whom it has named in any version that was seen. `taken_off`: whom it named, and does not any more.
