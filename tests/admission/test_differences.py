@@ -233,11 +233,13 @@ def test_counts_that_are_lowered_while_quota_is_held_free_nothing() -> None:
         "workloads": {"four": {"queue": "q", "count": 4, "requests": {"cpu": 1}}},
         "steps": ["cycle"],
     }
-    world = ours(case)
+    here = ours(case)
     case["workloads"]["four"] = {**case["workloads"]["four"], "count": 2}
-    world.feed("four", world._written("four"))
-    assert world.twin.world.works["four"].charge() == {("red", "cpu"): 2000}
-    assert world.fast.charged("four") == {("red", "cpu"): 4000}
+    here.feed("four", here._written("four"))
+    assert here.fast.charged("four") == {("red", "cpu"): 4000}
+    here.twin.world.as_kueue = True
+    here.feed("four", here._written("four"))
+    assert here.twin.world.works["four"].charge() == {("red", "cpu"): 2000}
 
 
 def _behind_kept_room(waits: Case, quota: Case, **queue: Any) -> Case:

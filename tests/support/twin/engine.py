@@ -147,7 +147,7 @@ class Twin:
 
     def _workload(self, workload: Workload, now: float) -> None:
         """Take note of a workload; one that frees quota raises the generation of its queue (2.2)."""
-        work = read_work(workload)
+        work = read_work(workload, as_kueue=self.world.as_kueue)
         old = self.world.works.get(work.uid)
         if old is not None and old.reserved and not superseded(self.world, old):
             self.generations[old.queue] = self.generations.get(old.queue, 0) + 1

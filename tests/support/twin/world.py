@@ -53,8 +53,8 @@ def queue_timestamp(workload: Workload) -> float:
     return seconds(workload.metadata.creation_timestamp or "1970-01-01T00:00:00Z")
 
 
-def read_work(workload: Workload, excluded: tuple[str, ...] = ()) -> Work:
-    """Return the record of a workload as its object says (1.4, 2.1, 2.3)."""
+def read_work(workload: Workload, excluded: tuple[str, ...] = (), *, as_kueue: bool = False) -> Work:
+    """Return the record of a workload as its object says (1.4, 2.1, 2.3); charged as here, or as in Kueue."""
     pod_sets = pod_set_requests(workload, rules=CountingRules(excluded=excluded))
     meta, status = workload.metadata, workload.status
     requeued = condition(workload, "Requeued")
@@ -80,11 +80,11 @@ def read_work(workload: Workload, excluded: tuple[str, ...] = ()) -> Work:
     if status.requeue_state is not None and status.requeue_state.requeue_at is not None:
         work.requeue_at = seconds(status.requeue_state.requeue_at)
     if holds(workload, "QuotaReserved") and status.admission is not None and not work.finished:
-        _read_grant(workload, work)
+        _read_grant(workload, work, as_kueue=as_kueue)
     return work
 
 
-def _read_grant(workload: Workload, work: Work) -> None:
+def _read_grant(workload: Workload, work: Work, *, as_kueue: bool) -> None:
     """Take the reservation of a workload from its object; pods in use are the granted less the reclaimable (2.1)."""
     admission = workload.status.admission
     assert admission is not None
@@ -95,7 +95,8 @@ def _read_grant(workload: Workload, work: Work) -> None:
         usage = {name: parse(quantity, name) for name, quantity in one.resource_usage.items()}
         count = one.count if one.count is not None else in_use[one.name]
         # A count that was lowered frees nothing, where Kueue frees it at once (KEP-77 here, rule Size 2).
-        left = max(0, count - done.get(one.name, 0)) if count > asked[one.name] else min(count, in_use[one.name])
+        lowered = count > asked[one.name] and not as_kueue
+        left = max(0, count - done.get(one.name, 0)) if lowered else min(count, in_use[one.name])
         work.granted.append(Granted(one.name, dict(one.flavors), usage, count, left))
     work.queue, work.reserved = admission.cluster_queue, True
     work.admitted, work.evicted = holds(workload, "Admitted"), holds(workload, "Evicted")
