@@ -146,7 +146,8 @@ def not_removed(state: State, entry: Entry, error: Exception) -> None:
     entry.charged, entry.charged_queue, entry.charged_local, entry.counted = {}, "", None, None
     state.adrift.pop(uid, None)
     state.chains.said.pop(uid, None)
-    state.chains.join(entry, None)
+    if entry.of_chain is not None:
+        state.chains.join(entry, None)
     set_aside(state, entry, error)
     state.review.pop(uid, None)
     state.untold.pop(uid, None)

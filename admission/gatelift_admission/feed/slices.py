@@ -46,7 +46,8 @@ def found(state: State, entry: Entry) -> None:
 def forget(state: State, uid: str, entry: Entry) -> None:
     """Forget the slice of a workload that is gone, and whose charge is settled."""
     state.chains.said.pop(uid, None)
-    state.chains.join(entry, None)
+    if entry.of_chain is not None:
+        state.chains.join(entry, None)
 
 
 def as_slice(state: State, entry: Entry, reading: Reading) -> Reading:
