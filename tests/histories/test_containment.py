@@ -10,7 +10,7 @@ from gatelift.core.conclusions import held, reports
 from gatelift.core.state.case import Case
 from gatelift.core.works import deciding, following, intake
 from gatelift_agent.core.advancing import progress
-from gatelift_agent.core.beginning import rebuilding
+from gatelift_agent.core.beginning import found_state, rebuilding
 from gatelift_agent.core.placement.placements import PlacementState
 from gatelift_agent.core.session import orders
 from gatelift_kube.deciding.contained import Contained
@@ -181,7 +181,7 @@ def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypat
     history.pod("bad")
     cluster = history.until_runs("bad")
     uid = uid_of(history, "bad")
-    broken = Broken(monkeypatch, (rebuilding, "set_state"), lambda _world, placement: placement.key.uid == uid)
+    broken = Broken(monkeypatch, (found_state, "set_state"), lambda _world, placement: placement.key.uid == uid)
     history.kill_agent(cluster)
     history.passes(100.0)
     assert broken.raised
