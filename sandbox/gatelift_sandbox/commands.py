@@ -10,6 +10,8 @@ from gatelift_sandbox import children
 from gatelift_sandbox.errors import MissingToolError, SandboxError, StartError
 
 LINES_TOLD = 3
+ERROR = "ERROR"
+"""So kind's line of what went wrong begins."""
 
 
 def require(program: str, advice: str) -> None:
@@ -37,6 +39,11 @@ async def run(command: Sequence[str], seconds: float, error: type[SandboxError] 
             process.kill()
             await process.wait()
     if process.returncode:
-        lines = [line.strip() for line in (said or out).decode(errors="replace").splitlines() if line.strip()]
-        raise error(f"`{name}` failed: {' | '.join(lines[-LINES_TOLD:]) or f'exit code {process.returncode}'}")
+        raise error(f"`{name}` failed: {_told(said or out) or f'exit code {process.returncode}'}")
     return out.decode()
+
+
+def _told(said: bytes) -> str:
+    """Return the last lines of what a tool said; of those that it calls errors, where it does: a stack may follow."""
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    return " | ".join(([line for line in lines if line.startswith(ERROR)] or lines)[-LINES_TOLD:])
