@@ -21,15 +21,22 @@ def environment_of(commit: str, folder: Path) -> dict[str, str]:
 
     Raises AssertionError where the history does not reach so far back (a shallow clone).
     """
-    git = shutil.which("git")
-    assert git is not None, "git is needed, which has the history"
-    ran = subprocess.run(  # noqa: S603 - words of this repository
-        [git, "archive", commit, *PACKAGES], cwd=ROOT, capture_output=True, timeout=SECONDS_MAX, check=False
-    )
-    assert ran.returncode == 0, f"a clone with its whole history is needed: {ran.stderr.decode()}"
-    with tarfile.open(fileobj=io.BytesIO(ran.stdout)) as archive:
+    packed = _git("archive", commit, *PACKAGES)
+    if packed.returncode:  # a shallow clone: where it came from may have more
+        _git("fetch", "--quiet", "--depth=1", "origin", commit)
+        packed = _git("archive", commit, *PACKAGES)
+    assert packed.returncode == 0, f"a clone with its whole history is needed: {packed.stderr.decode()}"
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
     made = [f"--{kind}=protos" for kind in ("python_out", "grpc_python_out")]
     command = [sys.executable, "-m", "grpc_tools.protoc", "-I", "protos", *made, WIRE]
     subprocess.run(command, cwd=folder, timeout=SECONDS_MAX, check=True)  # noqa: S603 - the same
     return {"PYTHONPATH": os.pathsep.join(str(folder / package) for package in PACKAGES)}
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
+    git = shutil.which("git")
+    assert git is not None, "git is needed, which has the history"
+    return subprocess.run(  # noqa: S603 - words of this repository
+        [git, *words], cwd=ROOT, capture_output=True, timeout=SECONDS_MAX, check=False
+    )
