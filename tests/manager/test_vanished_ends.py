@@ -1,4 +1,4 @@
-"""HD-217: a Workload vanishes between the end of what it ran and the record of that; its agent is answered all the same."""
+"""HD-217: a Workload vanishes between the end of what it ran and the record of that, and its agent is answered."""
 
 from __future__ import annotations
 
