@@ -1,4 +1,4 @@
-"""The shortest counterexamples to the rules of sizes that are the agent's (SL-43 to SL-48, SL-55), told by its machine."""
+"""The shortest counterexamples to the rules of sizes that are the agent's, by its machine (SL-43 to SL-48, SL-55)."""
 
 from __future__ import annotations
 

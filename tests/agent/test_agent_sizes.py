@@ -1,4 +1,4 @@
-"""Sizes of elastic work at the agent: its state table, what becomes of the object, its answers, and a start (decision 106).
+"""Sizes of elastic work at the agent: state table, what becomes of the object, answers, a start (decision 106).
 
 The histories that break a rule where it is taken out are the transcripts of `test_agent_size_transcripts.py`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from support.agent.stage import Stage
 from support.agent.values import KEY, UNSEEN_SECONDS
 
 
-def grown(*, count: int = 2, **settings: object) -> SizeStage:
+def grown(*, count: int = 2, **settings: Any) -> SizeStage:
     """Return a stage on which so many pods of an elastic Job run."""
     stage = SizeStage(**settings)
     stage.begin(count)
@@ -98,7 +99,7 @@ def test_a_mark_is_ours_that_landed_or_that_was_asked_for() -> None:
 
 
 def test_sl_03_without_a_size_an_elastic_kind_is_placed_as_ever() -> None:
-    """A manager that says no sizes gets the same writes and words of an agent that knows them, for a Job of any kind."""
+    """A manager that says no sizes gets the same writes and words of an agent that knows them, byte for byte."""
     said = []
     for stage in (Stage(), SizeStage()):
         stage.start()
@@ -106,7 +107,8 @@ def test_sl_03_without_a_size_an_elastic_kind_is_placed_as_ever() -> None:
         stage.send(m.Stop(key=KEY, reason="Evicted"))
         stage.pass_seconds(5.0)
         said.append((stage.writes, stage.peer.heard, stage.peer.inventories))
-        assert stage.placement() is None or stage.placement().sizing is None
+        found = stage.placement()
+        assert found is None or found.sizing is None
     assert said[0] == said[1]
 
 
@@ -223,7 +225,12 @@ def test_sl_51_an_answer_says_how_many_pods_ended_at_its_size() -> None:
 
 @pytest.mark.parametrize(
     ("release", "holds", "said_at_once"),
-    [("OnTerminating", False, True), ("OnTerminating", True, False), ("OnTerminal", False, False), ("AfterGrace", False, False)],
+    [
+        ("OnTerminating", False, True),
+        ("OnTerminating", True, False),
+        ("OnTerminal", False, False),
+        ("AfterGrace", False, False),
+    ],
 )
 def test_sl_21_what_is_in_the_way_follows_the_release_rule(release: str, holds: bool, said_at_once: bool) -> None:
     stage = grown(count=3, release=release, holds_quota=holds)

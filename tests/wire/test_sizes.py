@@ -142,7 +142,7 @@ def test_what_says_no_size_takes_no_byte_for_it() -> None:
 
 
 COUNT = limits.COUNT_MAX + 1
-BAD = {
+BAD: dict[str, tuple[m.Message, str]] = {
     "the number 0": (Resize(key=KEY, number=0, pod_sets=(MAIN,)), "Resize.number"),
     "a number below 0": (Resize(key=KEY, number=-1, pod_sets=(MAIN,)), "Resize.number"),
     "a number of 64 bits": (Resize(key=KEY, number=2**63, pod_sets=(MAIN,)), "Resize.number"),

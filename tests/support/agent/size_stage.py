@@ -1,7 +1,7 @@
 """A stage of elastic work: a Job, or a training of two pod sets, committed with a size, and the controller of its pods.
 
-The controller makes as many pods as the object asks for, gated as its template is, ends those that are too many from the
-youngest on, gated ones first, and replaces each that failed. Nothing happens that a test does not ask for by `react`.
+The controller makes as many pods as the object asks for, gated as its template is, ends those that are too many from
+the youngest on, gated ones first, and replaces each that failed. Nothing happens that no test asks for by `react`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class SizeStage(Stage):
 
     # --- the manager --------------------------------------------------------------------------------------------
 
-    def begin(
-        self, count: int = 1, *, spec: dict[str, Any] | None = None, size: int = 1, reacts: bool = True
-    ) -> None:
+    def begin(self, count: int = 1, *, spec: dict[str, Any] | None = None, size: int = 1, reacts: bool = True) -> None:
         """Start, offer and commit a Job of so many pods, and let its controller make them."""
         self.start()
         if self.mode is AgentMode.LOCAL:
@@ -131,8 +129,8 @@ class SizeStage(Stage):
         document["metadata"]["creationTimestamp"] = f"2026-01-01T00:{self.made // 60:02d}:{self.made % 60:02d}Z"
         self.create(POD, document)
 
-    def make_pod(self, *, pod_set: str | None = "main", index: int | None = None) -> str:
-        """Make a pod by hand, whatever the Job asks for; return its name."""
+    def make_pod(self, *, pod_set: str | None = "main", notes: dict[str, str] | None = None, **spec: Any) -> str:
+        """Make a pod by hand, whatever the Job asks for, with annotations and fields of its spec; return its name."""
         self.made += 1
         job = self.document(JOB, "j")
         assert job is not None
@@ -141,11 +139,18 @@ class SizeStage(Stage):
         labels.pop(markers.POD_SET, None)
         if pod_set is not None:
             labels[markers.POD_SET] = pod_set
-        if index is not None:
-            document["metadata"]["annotations"] = {"batch.kubernetes.io/job-completion-index": str(index)}
+        document["metadata"]["annotations"] = dict(notes or {})
+        document["spec"] = {**document["spec"], **spec}
         self.create(POD, document)
         self.settle()
         return f"j-{self.made:04d}"
+
+    def make_of(self, pod_set: str) -> None:
+        """Make one pod more of a pod set of the object, as its controller would."""
+        found = self.document(JOB, "j")
+        assert found is not None
+        self._make(found, pod_set)
+        self.settle()
 
     def pods(self, pod_set: str = "main") -> list[dict[str, Any]]:
         found = [one for one in self.store.look_all(("", "pods")) if one["metadata"].get("ownerReferences")]
@@ -253,8 +258,10 @@ def is_ungate(write: ApiWrite) -> bool:
 
 def is_size(write: ApiWrite) -> bool:
     is_ours = isinstance(write, Patch) and write.ref.resource != POD
-    return is_ours and isinstance(write, Patch) and any(
-        one["path"].endswith("gatelift.dev~1size") for one in _operations(write.body)
+    return (
+        is_ours
+        and isinstance(write, Patch)
+        and any(one["path"].endswith("gatelift.dev~1size") for one in _operations(write.body))
     )
 
 

@@ -50,7 +50,9 @@ def drain(world: World, placement: Placement, now: float) -> None:
         return
     hidden.ask(world, placement, now)
     let_go.settle(world, placement)
-    still = not (placement.hidden or (placement.sizing is not None and placement.sizing.lifts))
+    still = not placement.hidden
+    if placement.sizing is not None and placement.sizing.lifts:
+        still = False  # the lift of a gate may land
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
     ended_there = condemned.nothing_runs(world, placement)
     for tracked in placement.objects.values():
