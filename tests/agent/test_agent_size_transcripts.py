@@ -19,4 +19,5 @@ def test_the_machine_tells_the_same_story_of_sizes(path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["sl_43", "sl_44", "sl_45", "sl_46", "sl_47", "sl_48", "sl_55"])
 def test_each_rule_that_is_the_agents_has_its_transcript(rule: str) -> None:
+    """SL-43, SL-44, SL-45, SL-46, SL-47, SL-48, SL-55."""
     assert any(path.stem.startswith(rule) for path in FILES)

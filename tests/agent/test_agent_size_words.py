@@ -134,6 +134,20 @@ def test_sl_75_a_size_of_what_has_none_is_refused() -> None:
     assert "was committed without one" in stage.refusals[0].text
 
 
+def test_a_size_of_what_was_read_late_is_taken_by_its_mark() -> None:
+    """The object of a placement may be taken after a start has made the placement."""
+    stage = running()
+    stage.resize(2, main=3)
+    found = stage.placement()
+    assert found is not None
+    found.sizing = None
+    stage.resize(1, main=9)
+    assert (stage.sizing.number, stage.sizing.opened, stage.refusals) == (2, {"main": 2}, [])
+    stage.resize(3, main=4)
+    stage.react()
+    assert len(stage.lifted()) == 4
+
+
 def test_sl_75_a_size_of_what_ends_is_a_typed_no_op() -> None:
     stage = running()
     stage.send(m.Stop(key=KEY, reason="Evicted"))
@@ -182,6 +196,19 @@ def test_sl_48_its_number_alone_is_not_enough_where_the_placement_was_not_confir
     stage.react()
     stage.send(m.Confirm(keys=(), sizes=(PlacementSize(key=KEY, number=2),)))
     assert len(stage.lifted()) == 1
+
+
+def test_sl_48_after_a_resume_nothing_is_opened_before_its_number_is_said_again() -> None:
+    """What was set stays set, and was answered; a slot needs a word of the present session (R1) all the same."""
+    stage = running(1)
+    stage.resize(2, main=2)
+    stage.cut_stream()
+    stage.mend(resume=True)
+    stage.confirm()
+    stage.react()
+    assert (stage.size_state.value, len(stage.lifted())) == ("Answered", 1)
+    stage.confirm_size(2)
+    assert (len(stage.lifted()), stage.answers) == (2, [1, 2])
 
 
 def test_a_mark_that_would_be_too_long_is_refused_by_its_size() -> None:

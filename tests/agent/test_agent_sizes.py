@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core.placement.sizes import TABLE, SizeMove, SizeState, Sizing
+from gatelift_agent.core.placement.sizes import TABLE, WRITTEN_MAX, SizeMove, SizeState, Sizing
 from gatelift_agent.core.values.settings import AgentMode, NominalCapacity
 from gatelift_kinds.shared.sizes import SizeMark
 from gatelift_kube.deciding.writes import Patch, WriteError, WriteFailed
@@ -20,7 +20,7 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire.sessions.session_manager import ManagerSession
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import ANNOTATION_SIZE
-from gatelift_wire.values.sizes import SliceFinished
+from gatelift_wire.values.sizes import SizeRefused, SliceFinished
 from support.agent.size_stage import SizeStage, TrainingStage, a_job, deleting, is_size
 from support.agent.stage import Stage
 from support.agent.values import KEY, UNSEEN_SECONDS
@@ -85,7 +85,7 @@ def test_a_mark_is_ours_that_landed_or_that_was_asked_for() -> None:
     sizing = Sizing(number=1, counts={"main": 2})
     assert sizing.sees(SizeMark(number=1, counts={"main": 2}))
     sizing.take(2, {"main": 4})
-    sizing.written[2] = {"main": 4}
+    sizing.writes()
     sizing.take(3, {"main": 1})
     assert not sizing.sees(SizeMark(number=2, counts={"main": 9}))
     assert not sizing.sees(SizeMark(number=7, counts={"main": 1}))
@@ -93,6 +93,16 @@ def test_a_mark_is_ours_that_landed_or_that_was_asked_for() -> None:
     assert sizing.sees(SizeMark(number=2, counts={"main": 4}, tied=False)), "again"
     assert not sizing.sees(SizeMark(number=1, counts={"main": 2})), "it was that before"
     assert sizing.landed == SizeMark(number=2, counts={"main": 4})
+
+
+def test_sizes_that_were_asked_for_and_never_landed_are_bounded() -> None:
+    sizing = Sizing(number=1, counts={"main": 1})
+    for number in range(2, 200):
+        sizing.take(number, {"main": number})
+        sizing.writes()
+    assert len(sizing.written) == WRITTEN_MAX
+    assert sizing.sees(SizeMark(number=199, counts={"main": 199}))
+    assert sizing.written == {}
 
 
 # --- switched off --------------------------------------------------------------------------------------------------
@@ -123,11 +133,12 @@ def test_sl_03_nothing_of_sizes_is_said_to_a_manager_of_an_older_version() -> No
     stage.confirm()
     stage.finish(stage.lifted()[0], "Failed")
     stage.react()
+    stage.change(JOB, "j", {"metadata": {"annotations": {ANNOTATION_SIZE: "spoilt"}}})
     stage.pass_seconds(60.0)
     assert len(stage.lifted()) == 2, "a slot that was open is filled again"
     said = stage.peer.heard[heard:]
-    assert not any(isinstance(one, SliceFinished) for one in said)
-    assert stage.peer.open
+    assert not any(isinstance(one, SliceFinished | SizeRefused) for one in said)
+    assert (stage.peer.open, len(stage.peer.greetings)) == (True, 2)
 
 
 # --- setting -------------------------------------------------------------------------------------------------------
@@ -199,7 +210,7 @@ def test_local_the_mark_alone_is_set_and_the_users_wish_stays() -> None:
 
 
 def test_ten_sizes_in_a_row_end_with_the_last_one() -> None:
-    """EJ-021, WS-046 as far as the agent goes: by number, whatever came between."""
+    """By number, whatever came between."""
     stage = grown()
     for number in range(2, 12):
         stage.resize(number, main=1 + number % 3)
@@ -361,7 +372,17 @@ def test_a_mark_that_cannot_be_read_is_not_none() -> None:
     stage.pass_seconds(60.0)
     assert stage.lifted() == ["j-0002"]
     assert stage.refusals[-1].text.startswith("the size that it has cannot be read")
+    assert not [note for note in stage.notes if "cannot be sent" in note.text]
     assert stage.state() == "Running"
+
+
+def test_a_mark_that_is_spoilt_while_it_runs_is_told_once_and_nothing_is_set_by_it() -> None:
+    stage = grown()
+    stage.change(JOB, "j", {"metadata": {"annotations": {ANNOTATION_SIZE: "spoilt"}}})
+    stage.pass_seconds(120.0)
+    assert [(one.number, one.refusal.value) for one in stage.refusals] == [(1, "Invalid")]
+    assert (stage.state(), len(stage.lifted())) == ("Running", 2)
+    assert not [note for note in stage.notes if "cannot be sent" in note.text]
 
 
 # --- edits ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Gates of elastic work are lifted by count: Kueue's own scenarios of its ungater (UG-001 to UG-029, EJ-009 to EJ-012).
+"""Gates of elastic work are lifted by count: Kueue's own scenarios of its ungater, and what of EJ is about it.
 
 What is *admitted for n* there is a size of n that is confirmed here; *evicted*, *finished* and *not admitted* are words
 that the agent is not told, as it is told a Stop or nothing.
@@ -218,7 +218,6 @@ def test_ug_022_pods_of_an_earlier_slice_are_of_the_size_that_there_is() -> None
 
 
 def test_ug_023_a_size_that_is_confirmed_lets_go() -> None:
-    """UG-023, UG-027: each lift is one write of its own purpose, which is what a metric counts."""
     stage = a_stage(2)
     stage.make_pod()
     assert (len(stage.ungates()), stage.size_state) == (1, SizeState.ANSWERED)

@@ -1,6 +1,6 @@
 """Plays the agent's machine on a stage of elastic work from transcript lines (see `transcripts`, `placement_player`).
 
-Words of the manager: `begin 2` (`quiet`: no pod is made yet), `resize 2 main=1`, `confirm 2`, `commit 2 size=3`, `stop`.
+Words of the manager: `begin 2` (`quiet`: no pod is made yet), `resize 2 main=1`, `confirm 2`, `commit 2 size=3`, stop.
 Of the cluster: `react` (the controller makes and ends pods), `run`, `succeed j-0001`, `fail j-0001`, `delete j-0001`,
 `over j-0001` (who was deleted has stopped), `pod` (one more, without a pod set or of the one that is named). What comes
 out: writes of sizes and of gates, words about sizes, the state of the size, and which pods may run where that changed.

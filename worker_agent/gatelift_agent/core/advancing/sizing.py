@@ -94,7 +94,7 @@ def _ask(world: World, placement: Placement, tracked: Tracked, body: bytes, now:
         return
     wanted = WantedPatch(purpose=WritePurpose.SIZE, body=body, what=str(sizing.number))
     if world.has_room(placement) and asking.patch(world, placement, tracked, wanted, now):
-        sizing.written[sizing.number] = dict(sizing.counts)
+        sizing.writes()
 
 
 def _answer(world: World, placement: Placement, sizing: Sizing, now: float) -> None:

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from gatelift_kinds.shared.sizes import Size, SizeMark
 from gatelift_wire.values.messages import PodSetRequest
 
+WRITTEN_MAX = 64
+"""Sizes that were asked for, none of which was seen to land: each is another word of the manager, and another try."""
+
 
 class SizeState(enum.Enum):
     """Where the size of a placement stands."""
@@ -138,6 +141,13 @@ class Sizing:
         self.opened = {name: min(self.opened.get(name, 0), count) for name, count in counts.items()}
         self.move(SizeMove.TAKE)
         self.ended_before, self.drained, self.refused = None, None, ""
+
+    def writes(self) -> None:
+        """Take that the object is asked to be set to it; of older sizes that were asked for the last few are known."""
+        self.written.pop(self.number, None)
+        self.written[self.number] = dict(self.counts)
+        while len(self.written) > WRITTEN_MAX:
+            del self.written[next(iter(self.written))]
 
     def sees(self, mark: SizeMark) -> bool:
         """Take the mark that the object bears; False where it is none of ours."""

@@ -55,7 +55,7 @@ def refused(world: World, key: PlacementKey, number: int, why: tuple[Refusal, st
 
 def cannot(world: World, placement: Placement, sizing: Sizing, why: tuple[Refusal, str]) -> None:
     """Say the same, once for each cause, of a size that was taken: it goes on being tried."""
-    if can_say(world) and sizing.refused != why[1]:
+    if sizing.number and can_say(world) and sizing.refused != why[1]:
         sizing.refused = why[1]
         world.note("warning", f"size {sizing.number} is not carried out: {why[1]}", placement)
         refused(world, placement.key, sizing.number, why)

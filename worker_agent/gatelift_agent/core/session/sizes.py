@@ -51,6 +51,7 @@ def resize(world: World, order: Resize, now: float) -> Resized:
         return _refuse(world, order, (Refusal.EPOCH_STALE, f"{order.key}: {text}; commit it with this size"))
     if placement.state not in LIVE:
         return Resized.ENDS
+    placement.sizing = placement.sizing or found_sizes.found(world, placement)  # its object may have come late
     if placement.sizing is None:
         text = f"{order.key} has no size: it was committed without one, and keeps the one that it has"
         return _refuse(world, order, (Refusal.INVALID, text))
