@@ -1,8 +1,8 @@
 """What is said of sizes of elastic work (KEP-77), from version 3 on: they have numbers that only grow. Pure values.
 
-A size is a number, for all sessions of a placement, and a count per pod set. Neighbours: `messages` (all else that
-crosses the wire, and the fields by which an Offer, a Commit and a Confirm have a size), `inventory`. docs/protocol.md
-has the rules (Size 1 to 9).
+A size is a number, for all sessions of a placement, and a count per pod set. An Offer, a Commit, a Confirm and
+an entry of an inventory have a size by fields of theirs. docs/protocol.md has the rules (Size 1 to 9). Neighbour:
+`messages` (all else that crosses the wire).
 """
 
 from __future__ import annotations

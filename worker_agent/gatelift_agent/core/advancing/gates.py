@@ -9,6 +9,8 @@ Neighbours: `sizing` sets the object to the size, `seeing.let_go` counts.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gatelift_agent.core.admission.backend import RoomAnswer
 from gatelift_agent.core.advancing import giving_up
 from gatelift_agent.core.leaving import draining
@@ -44,6 +46,14 @@ _NOT_WRITTEN = frozenset(
 """The API server did not do it. All others say nothing for certain of a lift before: a conflict may be its landing."""
 
 
+class _Turn(NamedTuple):
+    """A pod whose turn it is. `is_above`: its lift is in doubt, and the size grants less by now."""
+
+    pod_set: str
+    pod: Pod
+    is_above: bool
+
+
 def advance(world: World, placement: Placement, sizing: Sizing, now: float) -> None:
     """Ask for the lifts that are due."""
     let_go.settle(world, placement)
@@ -67,8 +77,8 @@ def advance(world: World, placement: Placement, sizing: Sizing, now: float) -> N
             if not world.has_room(placement):
                 return
             has_slot, room = pod.metadata.uid in sizing.lifts, free.get(name, 0)
-            is_above = pod.metadata.uid in above
-            if not (has_slot or room > 0) or not _let_go(world, placement, name, pod, now, above=is_above):
+            turn = _Turn(name, pod, is_above=pod.metadata.uid in above)
+            if not (has_slot or room > 0) or not _let_go(world, placement, turn, now):
                 continue
             asked += 1
             if not has_slot:
@@ -129,13 +139,14 @@ def _has_room(world: World, placement: Placement, sizing: Sizing, now: float) ->
     return not sizing.waits_for_room
 
 
-def _let_go(world: World, placement: Placement, pod_set: str, pod: Pod, now: float, *, above: bool) -> bool:
+def _let_go(world: World, placement: Placement, turn: _Turn, now: float) -> bool:
     """Ask for the lift of one pod; False where it is under way, or has to wait.
 
-    `above`: its lift is in doubt, and the size grants less by now. Then a write that changes nothing else tells: it
-    names the same version, so where it lands no earlier lift has, nor ever will (R7).
+    Of one that is above the size by now a write that changes nothing else tells: it names the same version, so where
+    it lands no earlier lift has, nor ever will (R7).
     """
-    sizing, uid = placement.sizing, pod.metadata.uid
+    sizing, pod, pod_set = placement.sizing, turn.pod, turn.pod_set
+    uid = pod.metadata.uid
     lift = sizing.lifts.get(uid) if sizing is not None else None
     if sizing is None or (lift is not None and lift.asked):
         return False
@@ -143,7 +154,7 @@ def _let_go(world: World, placement: Placement, pod_set: str, pod: Pod, now: flo
     if again_at > now:
         world.wakes.ask(placement.key, again_at)
         return False
-    if above:
+    if turn.is_above:
         return lift is not None and _prove(world, placement, pod, lift, now)
     try:
         start = placing(world, placement).start(pod_set) if placement.pod_sets else PodSetStart(pod_set=pod_set)

@@ -5,7 +5,6 @@ A mark is ours that this process saw landed, asked for, or found at its start: w
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from gatelift_agent.core.placement.placements import Placement, Tracked
@@ -29,9 +28,16 @@ def right(world: World, placement: Placement, tracked: Tracked, made: Charged) -
     if sizing is None or obj is None:
         return made
     kind = world.kind(placement)
-    with suppress(SizeError):  # somebody else wrote it: the one before is right
-        learn(sizing, kind.mark(obj))
+    learn(sizing, _mark(kind, obj))
     return made if sizing.landed is None else {**made, **_sized(kind, obj, tracked.raw, sizing.landed)}
+
+
+def _mark(kind: Kind[Any], obj: KubeObject) -> SizeMark | None:
+    """Return the mark; None also where somebody else wrote what is none: the one before is right."""
+    try:
+        return kind.mark(obj)
+    except SizeError:
+        return None
 
 
 def _sized(kind: Kind[Any], obj: KubeObject, raw: bytes, mark: SizeMark) -> Charged:

@@ -2,7 +2,8 @@
 
 Until then the manager charges them (Size 2, Size 6). What was never let go is in nobody's way. By *OnTerminating* what
 stops is not either, and counts as a ghost there; by each other rule it is until it has stopped, and so it is at a
-worker that insists on that. Neighbours: `seeing.let_go` counts, `all_leaving` does the same for an end of all.
+worker that insists on that. An end of all goes by `all_leaving`.
+Neighbour: `seeing.let_go` counts.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from gatelift_kube.objects.core import Pod
 
 
 @dataclass(slots=True, kw_only=True)
-class LetGo:
+class LetGoCounts:
     """By pod set: `holding` all that take a slot, `going_on` those of them that nobody has ended yet.
 
     `unknown`: more may run than is counted.
@@ -35,11 +35,11 @@ class LetGo:
             self.going_on[name] += times * going_on
 
 
-def count(world: World, placement: Placement, now: float) -> LetGo:
+def count(world: World, placement: Placement, now: float) -> LetGoCounts:
     """Return what of a placement was let go."""
     sizing = placement.sizing
     names = dict.fromkeys(sizing.counts, 0) if sizing is not None else {}
-    found = LetGo(holding=dict(names), going_on=dict(names), unknown=False)
+    found = LetGoCounts(holding=dict(names), going_on=dict(names), unknown=False)
     lifts = sizing.lifts if sizing is not None else {}
     doubts.any_may_run(world, placement, now)
     for pod in world.children(placement):
