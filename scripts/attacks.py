@@ -18,7 +18,7 @@ PAGES = Path("docs")
 TESTS = Path("tests")
 ROW = re.compile(r"^\| \*{0,2}([A-Z]{2}-\d+[a-e]?)\*{0,2} \|(?P<rest>.*)\|\s*$")
 REFERENCE = re.compile(r"`(tests/[\w/]+\.(?:py|txt))(?:::(\w+))?`")
-FAMILIES = ("EJ", "HD", "IS", "QR", "RE", "RP", "SL", "WS")
+FAMILIES = ("EJ", "HD", "IS", "QR", "RE", "RP", "SL", "UG", "WS")
 """Families of ids; another one is added here."""
 _OR = "|".join(FAMILIES)
 ID = re.compile(rf"(?<![A-Za-z])({_OR})-(\d+[a-e]?)(?![0-9a-z])|(?<![a-z])({_OR.lower()})_(\d+[a-e]?)(?![0-9a-z])")

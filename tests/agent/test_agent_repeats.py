@@ -160,6 +160,9 @@ HD-73 and HD-196 bring them about. The last has those of `WritePurpose.STOP`: `t
 DRIVERS = {WritePurpose.TAKE_IN, WritePurpose.TURN_AWAY}
 """Of pods that a driver makes at a worker: `tests/agent/test_agent_made_here.py`."""
 
+SIZES = {WritePurpose.SIZE, WritePurpose.UNGATE}
+"""Of elastic work, which is not served: `tests/agent/test_agent_size_writes.py` tries each answer."""
+
 READS = {WritePurpose.PODS, WritePurpose.NAMESPACE}
 """A read has one failure: that it could not be carried out."""
 
@@ -198,8 +201,8 @@ class Counting(Stage):
 
 
 def test_each_purpose_of_a_write_is_tried() -> None:
-    assert WAYS.keys() | LOCAL_ONLY | BACKENDS | DRIVERS == set(WritePurpose)
-    assert not WAYS.keys() & (LOCAL_ONLY | BACKENDS | DRIVERS)
+    assert WAYS.keys() | LOCAL_ONLY | BACKENDS | DRIVERS | SIZES == set(WritePurpose)
+    assert not WAYS.keys() & (LOCAL_ONLY | BACKENDS | DRIVERS | SIZES)
 
 
 @pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)

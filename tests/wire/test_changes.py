@@ -74,7 +74,9 @@ def test_more_than_a_placement_may_have_do_not_join_at_once() -> None:
         rules.check_message(Change(key=KEY, number=1, join=many))
 
 
-@pytest.mark.parametrize(("newest", "spoken"), [(PROTOCOL_VERSION, VERSION_OF_CHANGE), (1, 1)])
+@pytest.mark.parametrize(
+    ("newest", "spoken"), [(PROTOCOL_VERSION + 1, PROTOCOL_VERSION), (VERSION_OF_CHANGE, VERSION_OF_CHANGE), (1, 1)]
+)
 def test_an_agent_of_before_is_welcomed_in_its_version_and_that_is_told(newest: int, spoken: int) -> None:
     manager = ManagerSession(instance="manager-1")
     manager.lead(1, 0.0)

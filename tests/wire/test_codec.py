@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gatelift_wire.encoding import codec
 from gatelift_wire.sessions.cutting import split
 from gatelift_wire.v1 import agent_pb2 as pb
-from gatelift_wire.values import inventory, limits, messages, rules, single, told
+from gatelift_wire.values import inventory, limits, messages, rules, single, sizes, told
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Frame, ObjectReport, Stop, TemplateBlob, Withdraw
 from gatelift_wire.values.refusals import CloseReason
@@ -22,7 +22,7 @@ KEY = PlacementKey("u", 1)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALUES = {
     thing
-    for module in (messages, inventory, single, told)
+    for module in (messages, inventory, single, sizes, told)
     for _, thing in inspect.getmembers(module, inspect.isclass)
     if dataclasses.is_dataclass(thing)
 }

@@ -42,10 +42,11 @@ def fit(message: Message) -> Iterator[tuple[Message, int]]:
     Long `Confirm`s are cut; states of objects in a `Finished` or `Stopped` too heavy go ahead as `ObjectReport`s of
     their own, which says the same. Raises `WireViolation` or `TooLarge` (nothing was yielded then) for all else.
     """
-    if isinstance(message, Confirm) and len(message.keys) > limits.KEYS_MAX:
+    if isinstance(message, Confirm) and (longest := max(len(message.keys), len(message.sizes))) > limits.KEYS_MAX:
+        each = limits.KEYS_MAX
         parts: list[Message] = [
-            Confirm(keys=message.keys[start : start + limits.KEYS_MAX])
-            for start in range(0, len(message.keys), limits.KEYS_MAX)
+            Confirm(keys=message.keys[start : start + each], sizes=message.sizes[start : start + each])
+            for start in range(0, longest, each)
         ]
     elif isinstance(message, Finished | Stopped) and _heavy(message):
         parts = [*message.objects, replace(message, objects=())]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gatelift_wire.values import limits
 from gatelift_wire.values.messages import Capacity, CountsReport, Message, ObjectReport
+from gatelift_wire.values.sizes import Drained
 from gatelift_wire.values.violations import WireError
 
 
@@ -33,6 +34,8 @@ def replaces(message: Message) -> Hashable | None:
             return (ObjectReport, key, kind, name)
         case CountsReport(key=key):
             return (CountsReport, key)
+        case Drained(key=key, number=number):
+            return (Drained, key, number)
         case Capacity():
             return (Capacity,)
         case _:

@@ -24,6 +24,7 @@ from gatelift_wire.values.messages import (
     ObjectReport,
     Withdraw,
 )
+from gatelift_wire.values.sizes import Drained
 
 Join = Callable[[Sequence[bytes], int], bytes]
 """Makes one frame of encoded ones that follow each other, and of the number of the first message in them."""
@@ -32,6 +33,7 @@ HOLD: dict[type, float] = {
     Applied: limits.TIDY_SECONDS,
     Capacity: limits.HOLD_SECONDS,
     CountsReport: limits.HOLD_SECONDS,
+    Drained: limits.HOLD_SECONDS,
     ObjectReport: limits.HOLD_SECONDS,
     Withdraw: limits.HOLD_SECONDS,
     Forget: limits.TIDY_SECONDS,

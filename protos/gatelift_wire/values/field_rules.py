@@ -230,3 +230,19 @@ def pair(second: Rule) -> Rule:
         return first(value[0]) + second(value[1]) + TAG_BYTES
 
     return rule
+
+
+def each_once(inner: Rule) -> Rule:
+    """Return the rule of a list of named things, by pair or by value, in which each name stands once."""
+
+    def rule(values: tuple[Any, ...]) -> int:
+        weight = inner(values)
+        names: set[str] = set()
+        for at, value in enumerate(values):
+            name = value[0] if isinstance(value, tuple) else value.name
+            if name in names:
+                raise WireViolation(f"[{at}]", "must name what no other one names")
+            names.add(name)
+        return weight
+
+    return rule

@@ -16,6 +16,8 @@ class InventoryEntry:
 
     `given`: the mark with which the manager gave it its objects, as they carry it, "" where they carry none.
     `all_over`: all of it that was let go is over, and it is of several objects, which tell no end of their own.
+    `size`: of elastic work, the number of the size that it has here, 0 for all else and where nobody can read it;
+    `granted` and `running`: how many pods that is by pod set, and how many were let go and are not known to be over.
     """
 
     key: PlacementKey
@@ -27,6 +29,9 @@ class InventoryEntry:
     digest: str = ""
     given: str = ""
     all_over: bool = False
+    size: int = 0
+    granted: tuple[tuple[str, int], ...] = ()
+    running: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

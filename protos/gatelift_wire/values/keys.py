@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from gatelift_wire.values import limits
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 PROTOCOL_VERSION_MIN = 1
-"""Both sides keep serving one older version; there is none before 1."""
+"""Both sides keep serving all that there were; there is none before 1."""
 
 VERSION_OF_CHANGE = 2
 """From this version on an agent knows of `Change`: an older one would end the session for it."""
+VERSION_OF_SIZES = 3
+"""The same of sizes of elastic work, both ways: nothing of them is said in a session of an older version."""
 
 LABEL_ORIGIN = "gatelift.dev/origin"
 LABEL_WORKLOAD_UID = "gatelift.dev/workload-uid"

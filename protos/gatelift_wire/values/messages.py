@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from gatelift_wire.values.inventory import ForeignRun, InventoryChunk, InventoryRequest
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.limits import LEASE_SECONDS, RENEW_SECONDS
+from gatelift_wire.values.pod_sets import PodSetCounts as PodSetCounts  # noqa: PLC0414 (read here by all)
+from gatelift_wire.values.pod_sets import PodSetRequest as PodSetRequest  # noqa: PLC0414
 from gatelift_wire.values.refusals import CloseReason, Refusal
 from gatelift_wire.values.release import Leaving
 from gatelift_wire.values.single import DeleteObject, Leaver, SetUserGates
+from gatelift_wire.values.sizes import Drained, PlacementSize, Resize, SizeRefused, SizeWanted, SliceFinished
 from gatelift_wire.values.told import FailedContainer, PodTrouble
 
 # --- the frame ---------------------------------------------------------------------------------------------------
@@ -160,27 +163,11 @@ class DisconnectPolicy(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodSetRequest:
-    """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units).
-
-    In a commit only: `additions` (JSON): what checks want on its pods (KEP-993); `needs`: digest of what a pod needs.
-    `uncounted`: what its pods ask for in total of what quota does not count; older agents do not read it.
-    `shape`: hash of the pod template of which a driver makes pods there by itself; "": it makes none, or nobody says.
-    """
-
-    name: str
-    count: int
-    requests: tuple[tuple[str, int], ...] = ()
-    flavors: tuple[tuple[str, str], ...] = ()  # resource -> flavor granted by the manager
-    additions: bytes = b""
-    needs: str = ""
-    uncounted: tuple[tuple[str, int], ...] = ()
-    shape: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Asks to hold room for `hold_seconds`, before any object exists."""
+    """Asks to hold room for `hold_seconds`, before any object exists.
+
+    `size` 0: for a whole placement. Else for what a live one grows by to that size.
+    """
 
     key: PlacementKey
     kind: str  # "Pod", "Job": a name of gatelift_kinds
@@ -190,6 +177,7 @@ class Offer:
     priority: int = 0
     pod_sets: tuple[PodSetRequest, ...] = ()
     hold_seconds: float = 30.0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +206,10 @@ class ObjectTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The record says that this placement is this cluster's: create gated, admit, lift."""
+    """The record says that this placement is this cluster's: create gated, admit, lift.
+
+    `size`: of elastic work, the number of its size, whose counts are those of `pod_sets`. 0: it has none.
+    """
 
     key: PlacementKey
     kind: str
@@ -230,6 +221,7 @@ class Commit:
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     stop_after_seconds: float = 2400.0
     release: str = "OnTerminal"
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,16 +241,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm:
-    """These placements are live in the manager's record, written in its own term (R1, R3)."""
+    """These placements are live in the manager's record, written in its own term (R1, R3); `sizes`: with which size."""
 
     keys: tuple[PlacementKey, ...]
+    sizes: tuple[PlacementSize, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdraw:
-    """Let the hold go. Answered by nothing; no object of an un-committed placement exists."""
+    """Let the hold go. Answered by nothing; no object of an un-committed placement exists. `size`: the offer's."""
 
     key: PlacementKey
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +313,7 @@ class Bid:
     text: str = ""
     cost: float = 0.0
     hold_seconds: float = 0.0
+    size: int = 0  # that of the offer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,23 +346,6 @@ class ObjectReport:
     deleting: bool = False
     gone: bool = False
     owner_uid: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSetCounts:
-    """Where the pods of a pod set are: `remaining` hold resources, `terminating` of those are being deleted.
-
-    `rejected`: so many were ended unused since this agent process began, beyond the count.
-    """
-
-    name: str
-    active: int = 0
-    ready: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int = 0
-    remaining: int = 0
-    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,6 +442,7 @@ Command = (
     | TemplateBlob
     | Commit
     | Change
+    | Resize
     | Confirm
     | Withdraw
     | Stop
@@ -485,5 +464,9 @@ Report = (
     | Evicted
     | Capacity
     | CertificateRequest
+    | SliceFinished
+    | Drained
+    | SizeRefused
+    | SizeWanted
 )
 Message = Command | Report

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift_wire.values import field_rules as of
-from gatelift_wire.values import inventory, limits, messages, release, single, told
+from gatelift_wire.values import inventory, limits, messages, pod_sets, release, single, sizes, told
 from gatelift_wire.values.field_rules import SCALAR_BYTES, TAG_BYTES, Rule
 from gatelift_wire.values.keys import PlacementKey, is_uid
 from gatelift_wire.values.violations import TooLarge, WireViolation
@@ -78,6 +78,9 @@ _AMOUNT = of.number(-limits.NUMBER_MAX, limits.NUMBER_MAX)
 _SECONDS = of.real()
 _AMOUNTS = of.many(of.pair(_AMOUNT), limits.PAIRS_MAX)
 _POD_SETS = of.many(_measure, limits.POD_SETS_MAX)
+_SIZED = of.each_once(_POD_SETS)
+_COUNTS = of.each_once(of.many(of.pair(_COUNT), limits.POD_SETS_MAX))
+_SIZE_NUMBER = of.number(1)
 _OBJECT_REPORTS = of.many(_measure, limits.OBJECTS_MAX)
 _JSON = of.json_object(limits.STATUS_BYTES_MAX)
 _STATUS = of.status(limits.STATUS_BYTES_MAX)
@@ -128,6 +131,8 @@ RULES: dict[type, dict[str, Rule]] = {
         "digest": _WORD_MAYBE,
         "given": _WORD_MAYBE,
         "all_over": of.flag,
+        "size": _NUMBER,
+        **dict.fromkeys(("granted", "running"), _COUNTS),
     },
     inventory.InventoryChunk: {
         "request": _NUMBER,
@@ -164,7 +169,7 @@ RULES: dict[type, dict[str, Rule]] = {
     },
     inventory.InventoryRequest: {"request": _NUMBER, "namespaces": of.many(_NAME, limits.NAMESPACES_MAX)},
     messages.Close: {"reason": of.choice, "text": _TEXT, "retry_after_seconds": _SECONDS, "ticket": _WORD_MAYBE},
-    messages.PodSetRequest: {
+    pod_sets.PodSetRequest: {
         "name": _NAME,
         "count": _COUNT,
         "requests": _AMOUNTS,
@@ -183,6 +188,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "priority": of.number(-limits.COUNT_MAX - 1, limits.COUNT_MAX),
         "pod_sets": _POD_SETS,
         "hold_seconds": _SECONDS,
+        "size": _NUMBER,
     },
     messages.TemplateBlob: {"hash": of.text(limits.UID_MAX, least=64), "content": _JSON},
     messages.ObjectTemplate: {"name": _NAME, "pod_set": _NAME_MAYBE, "metadata": _JSON, **_TEMPLATE_UIDS},
@@ -197,6 +203,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "policy": of.choice,
         "stop_after_seconds": _SECONDS,
         "release": _WORD_MAYBE,
+        "size": _NUMBER,
     },
     messages.Change: {
         "key": _key,
@@ -206,8 +213,10 @@ RULES: dict[type, dict[str, Rule]] = {
         "pod_sets": _POD_SETS,
     },
     single.Leaver: {"name": _NAME, "uid": of.text(limits.UID_MAX, least=1), "grace_seconds": of.maybe(_SECONDS)},
-    messages.Confirm: {"keys": of.many(_key, limits.KEYS_MAX)},
-    messages.Withdraw: {"key": _key},
+    sizes.Resize: {"key": _key, "number": _SIZE_NUMBER, "pod_sets": _SIZED},
+    sizes.PlacementSize: {"key": _key, "number": _SIZE_NUMBER},
+    messages.Confirm: {"keys": of.many(_key, limits.KEYS_MAX), "sizes": of.many(_measure, limits.KEYS_MAX)},
+    messages.Withdraw: {"key": _key, "size": _NUMBER},
     messages.Stop: {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT, "grace_seconds": of.maybe(_SECONDS)},
     messages.Forget: {"key": _key, "gone": of.flag},
     single.DeleteObject: {"key": _key, "name": _NAME, "grace_seconds": of.maybe(_SECONDS)},
@@ -221,6 +230,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "text": _TEXT,
         "cost": of.real(-1e18, 1e18),
         "hold_seconds": _SECONDS,
+        "size": _NUMBER,
     },
     messages.Applied: {"key": _key, "waits": of.flag},
     messages.GatesLifted: {"key": _key},
@@ -232,7 +242,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "status": _STATUS,
         **dict.fromkeys(("deleting", "gone"), of.flag),
     },
-    messages.PodSetCounts: {
+    pod_sets.PodSetCounts: {
         "name": _NAME,
         "active": _COUNT,
         "ready": _COUNT,
@@ -287,6 +297,10 @@ RULES: dict[type, dict[str, Rule]] = {
         "unheard": of.flag,
     },
     messages.CertificateRequest: {"request": _PEM},
+    sizes.SliceFinished: {"key": _key, "number": _SIZE_NUMBER, "ended": _SIZED},
+    sizes.Drained: {"key": _key, "number": _SIZE_NUMBER, "remaining": _COUNTS},
+    sizes.SizeRefused: {"key": _key, "number": _SIZE_NUMBER, "refusal": of.choice, "text": _TEXT},
+    sizes.SizeWanted: {"key": _key, "counts": _COUNTS},
 }
 """Every field of every value that travels has its rule (a test compares this table with the classes)."""
 

@@ -24,6 +24,8 @@ PRINTED = {"agent_version", "instance", "peer_instance", "cluster_uid", "kinds",
 """Fields that hold what is shown as it is."""
 NAMES = {"container", "name", "namespace", "namespaces", "node", "pod", "pod_set", "queue"}
 """Fields that hold names of objects."""
+NAMED_ONCE = {"counts", "ended", "granted", "remaining", "running"}
+"""Fields with lists of named things, each of which stands once; `pod_sets` is one in some messages."""
 NUMBER = st.integers(1, limits.COUNT_MAX)
 JSON = st.dictionaries(TEXT, st.integers() | TEXT, max_size=3).map(msgspec.json.encode)
 COMMANDS = typing.get_args(messages.Command)
@@ -51,7 +53,8 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
     if typing.get_origin(hint) is tuple:
         first, *rest = typing.get_args(hint)
         if rest == [...]:
-            return st.lists(_field(first, name), max_size=3).map(tuple)
+            named = name in NAMED_ONCE | {"pod_sets"}
+            return st.lists(_field(first, name), max_size=3, unique_by=_called if named else None).map(tuple)
         return st.tuples(*(_field(one, name) for one in (first, *rest)))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return st.sampled_from(hint)
@@ -62,6 +65,10 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
     if hint is bytes:
         return st.binary(max_size=limits.SEAL_BYTES_MAX) if name == "seal" else JSON
     return {int: NUMBER, str: NAME if name in NAMES | PRINTED else TEXT, bool: st.booleans()}[hint]
+
+
+def _called(one: Any) -> object:
+    return one[0] if isinstance(one, tuple) else one.name
 
 
 def frames(controls: tuple[type, ...], bodies: tuple[type, ...], *, term: bool) -> st.SearchStrategy[Frame]:

@@ -39,6 +39,7 @@ from gatelift_wire.values.messages import (
     Withdraw,
 )
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.sizes import Drained, SizeRefused, SizeWanted, SliceFinished
 
 Placed = Applied | GatesLifted | CountsReport | Finished | Stopped | Refused | Evicted
 
@@ -49,6 +50,8 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     view = core.view(upcall.cluster)
     if isinstance(message, Capacity | CertificateRequest) or view is None:
         return
+    if isinstance(message, SliceFinished | Drained | SizeRefused | SizeWanted):
+        return  # of a size that nobody here has said: no charge follows it yet (decision 106)
     if view.session != upcall.session or view.state is LinkState.LOST:
         return  # R6, R2: a second wall, the links drop it before
     if isinstance(message, Bid):

@@ -21,6 +21,7 @@ from gatelift_wire.values.messages import (
     Refused,
     Stopped,
 )
+from gatelift_wire.values.sizes import SizeRefused
 from gatelift_wire.values.told import FailedContainer
 
 REASON_CHARS_MAX = 316
@@ -45,7 +46,7 @@ def cleaned(message: MessageT) -> MessageT:
         case CountsReport() if message.troubles:
             said = tuple(replace(one, text=plain(one.text, TEXT_CHARS_MAX)) for one in message.troubles)
             return replace(message, troubles=said)
-        case Refused() | Bid():
+        case Refused() | Bid() | SizeRefused():
             return replace(message, text=plain(message.text))
         case _:
             return message

@@ -8,7 +8,7 @@ an exception there ends the process, and the next one reads them.
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import adopting, giving_up, outcomes
+from gatelift_agent.core.advancing import adopting, gates, giving_up, outcomes
 from gatelift_agent.core.leaving import draining
 from gatelift_agent.core.placement.placements import Placement
 from gatelift_agent.core.seeing import hidden, observing
@@ -71,6 +71,8 @@ def _is_unknown(placement: Placement, asked: Asked, event: WriteDone | WriteFail
         shortage.asking, shortage.again = False, True
     if asked.purpose is WritePurpose.CHILD_LABELS and pod is not None:
         hidden.unanswered(placement, pod, now)
+    if asked.purpose is WritePurpose.UNGATE:
+        gates.unknown(placement, asked.form, now)
     tracked = placement.objects.get(asked.name)
     if tracked is None:
         return

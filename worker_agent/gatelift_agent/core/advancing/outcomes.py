@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_agent.core.advancing import giving_up
+from gatelift_agent.core.advancing import gates, giving_up
 from gatelift_agent.core.changes import allowances, edits
 from gatelift_agent.core.leaving import leftovers
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
-from gatelift_agent.core.reporting import missing_pods
+from gatelift_agent.core.reporting import missing_pods, sizes
 from gatelift_agent.core.seeing import hidden, observing, taking
 from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
@@ -128,8 +128,8 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         case WritePurpose.LABELS | WritePurpose.NOTE | WritePurpose.HOLD | WritePurpose.TOLD | WritePurpose.TAKE_IN:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
-        case WritePurpose.LIFT | WritePurpose.GATES:
-            _lift_failed(world, placement, tracked, event)
+        case WritePurpose.LIFT | WritePurpose.GATES | WritePurpose.SIZE:
+            _lift_failed(world, placement, tracked, FailedWrite(asked, event))
         case (
             WritePurpose.STOP
             | WritePurpose.RESTORE
@@ -149,6 +149,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             | WritePurpose.WHY
             | WritePurpose.SAY_END
             | WritePurpose.TURN_AWAY
+            | WritePurpose.UNGATE
         ):
             pass  # the keeper's and the backend's own, and what has an answer of its own
 
@@ -233,11 +234,21 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
     world.look(placement.key)
 
 
-def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
+def _lift_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite) -> None:
+    event = failed.event
+    if failed.asked.purpose is WritePurpose.SIZE:
+        _size_failed(world, placement, event)
+        return
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
         giving_up.refuse_object(world, placement, tracked, (_REFUSALS[event.error], event.message))
     elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION} and tracked.attempts == 1:
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
+
+
+def _size_failed(world: World, placement: Placement, event: WriteFailed) -> None:
+    """Tell of a size that the API server does not take; it is tried again, since only a later one takes it back."""
+    if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.sizing is not None:
+        sizes.cannot(world, placement, placement.sizing, (_REFUSALS[event.error], event.message))
 
 
 def _ending_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite, now: float) -> None:
@@ -282,7 +293,9 @@ def _of_child(
     if asked.purpose is WritePurpose.WHY:
         missing_pods.answered(placement, asked.form, event)
         world.look(placement.key)
-    if asked.purpose is WritePurpose.CHILD_LABELS:
+    if asked.purpose is WritePurpose.UNGATE:
+        gates.answered(world, placement, asked, event, now)
+    elif asked.purpose is WritePurpose.CHILD_LABELS:
         _child_asked(world, placement, asked, event, now)
     elif asked.purpose is not WritePurpose.CHILD:
         return

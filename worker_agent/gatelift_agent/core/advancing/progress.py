@@ -2,13 +2,23 @@
 
 `drive` reads the placement's state and objects, compares them with what should be and asks for the next writes; it may
 be called at any time and as often as one likes. Creating and lifting are two decisions, with `starting.why_not` before
-each (R1, R8); between them stands the remote admission, which may take its time. Neighbours:
-`applying` creates, `lifting` lets go, `losing` notices an end; `draining` stops, `closing` reports and cleans up.
+each (R1, R8); between them stands the remote admission, which may take its time. Neighbours: `applying` creates,
+`lifting` lets go, `sizing` resizes, `losing` notices an end; `draining` stops, `closing` reports and cleans up.
 """
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import adopting, applying, giving_up, holds, joining, lifting, losing, resting
+from gatelift_agent.core.advancing import (
+    adopting,
+    applying,
+    giving_up,
+    holds,
+    joining,
+    lifting,
+    losing,
+    resting,
+    sizing,
+)
 from gatelift_agent.core.changes import edits, relabelling
 from gatelift_agent.core.leaving import closing, draining, parting
 from gatelift_agent.core.placement.placements import (
@@ -21,6 +31,7 @@ from gatelift_agent.core.placement.placements import (
     PlacementEnding,
     PlacementState,
 )
+from gatelift_agent.core.placement.sizes import SizeMove
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, hidden, orphans
 from gatelift_agent.core.state.world import World
@@ -38,6 +49,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
         _advance(world, placement, now)
     if placement.state in ENDING or placement.state in ENDED:
         adopting.turn_away_all(world, placement, now)
+        if placement.sizing is not None:
+            placement.sizing.move(SizeMove.STOP)
     if placement.state in ENDING:
         draining.drain(world, placement, now)
     if placement.state in ENDED:
@@ -79,6 +92,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         parting.give_way(world, placement, now)
     if gathers and placement.state is PlacementState.RUNNING:
         adopting.advance(world, placement, now)
+    sizing.advance(world, placement, now)
     if placement.state in HELD_BACK or placement.state is PlacementState.RUNNING:
         outcome = losing.own_end(world, placement)
         if outcome is None:

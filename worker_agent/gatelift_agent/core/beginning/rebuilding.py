@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from types import TracebackType
 from typing import Any
 
-from gatelift_agent.core.beginning import found_ends, found_state
+from gatelift_agent.core.beginning import found_ends, found_sizes, found_state
 from gatelift_agent.core.leaving import kept
 from gatelift_agent.core.placement.placements import (
     SUPERSEDED,
@@ -56,6 +56,7 @@ def rebuild(world: World, now: float) -> None:
     for placement in world.placements.values():
         with _Apart(world, placement.key, now):
             doubts.miss(world, placement)
+            found_sizes.take(world, placement)
     _keep_on(world, now)
     _hear_early(world, now)
 
@@ -114,6 +115,7 @@ def read_again(world: World, now: float) -> None:
     for key in [key for key in world.placements if key in due]:
         with _Apart(world, key, now):
             doubts.miss(world, world.placements[key])
+            found_sizes.take(world, world.placements[key])
     for what in due - world.unread.keys():
         world.contained.well(containment.rebuilding(what))
     doubts.settle(world, now)
@@ -150,6 +152,7 @@ def _take(world: World, now: float, namespace: str = "", again: Container[object
             continue
         with _Apart(world, key, now):
             doubts.miss(world, placement)
+            found_sizes.take(world, placement)
     _keep_on(world, now)
     for key, placement in tuple(world.placements.items()):
         if key not in known and world.standing.open:
@@ -170,6 +173,7 @@ def take_late(world: World, now: float) -> None:
             with _Apart(world, found[0].ref, now):
                 world.epochs.use(key)
                 _from_held(world, key, sorted(found, key=_most_likely), now)
+                found_sizes.take(world, world.placements[key])
 
 
 def _from_pods(world: World, now: float, namespace: str | None = None, again: Container[object] = ()) -> None:

@@ -1,7 +1,8 @@
 """What somebody else changed of that from which an object's charge follows: it is put back once, or the run is ended.
 
 Compared with what our own last write was answered, so that defaults and webhooks of the worker are no edit. After a
-restart the mark tells, written with the lift: what the create was answered is known by then. `local` objects are the
+restart the mark tells, written with the lift: what the create was answered is known by then. The counts of what has a
+size are those of its own mark (`size_marks`). `local` objects are the
 user's own, and the manager's to judge; but what is held back there and bears our stop nobody would let go any more.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core.changes import size_marks
 from gatelift_agent.core.placement.made import Made
 from gatelift_agent.core.placement.placements import (
     STARTING,
@@ -26,6 +28,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
 from gatelift_agent.core.watched.objects import Held
 from gatelift_kinds.shared.patches import add_to_map, stop_marked
+from gatelift_kinds.shared.values import Charged
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.unreadable import UNREADABLE
@@ -120,11 +123,12 @@ def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, .
         return ()  # nobody has changed its spec; new defaults of an API server change no generation
     now = _now(world, placement, obj, tracked.raw)
     as_lifted = _is_our_lift(world, placement, tracked, obj)
-    if as_lifted or now.charged == made.charged:  # at the lift's own generation it is as that is answered
+    wanted = size_marks.right(world, placement, tracked, made.charged)
+    if as_lifted or now.charged == wanted:  # at the lift's own generation it is as that is answered
         tracked.made = now
         tracked.lift_known = tracked.lift_known or as_lifted
         return ()
-    return tuple(sorted(name for name in {*now.charged, *made.charged} if _differs(name, now, made)))
+    return tuple(sorted(name for name in {*now.charged, *wanted} if _differs(name, now.charged, wanted)))
 
 
 def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -137,10 +141,11 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
     if body is None or obj is None or tracked.made is None or tracked.asked or not world.leadership.acts(now):
         return
     why = starting.why_not(world, placement, now)
-    if why and world.kind(placement).put_back_starts(obj, tracked.made.charged):
+    right = size_marks.right(world, placement, tracked, tracked.made.charged)
+    if why and world.kind(placement).put_back_starts(obj, right):
         _leave(world, placement, tracked, why, now)
         return
-    if not world.kind(placement).may_put_back(obj, tracked.made.charged, world.children(placement)):
+    if not world.kind(placement).may_put_back(obj, right, world.children(placement)):
         return  # what the edit has ended still stops: a version of the Job or of a pod looks again
     wanted = WantedPatch(purpose=WritePurpose.PUT_BACK, body=body)
     if tracked.retry_at > now:
@@ -266,7 +271,8 @@ def _put_back_body(world: World, placement: Placement, tracked: Tracked) -> byte
         return None
     if not edited(world, placement, tracked):
         return None
-    body = world.kind(placement).put_back(obj, tracked.raw, made.charged)
+    wanted = size_marks.right(world, placement, tracked, made.charged)
+    body = world.kind(placement).put_back(obj, tracked.raw, wanted)
     return _annotated(body, obj.metadata, {ANNOTATION_PUT_BACK: "true"}) if body is not None else None
 
 
@@ -290,8 +296,8 @@ def _now(world: World, placement: Placement, obj: KubeObject, raw: bytes) -> Mad
     return Made(obj.metadata.generation, dict(kind.charged(obj, raw)), dict(kind.uncharged(raw)))
 
 
-def _differs(name: str, now: Made, made: Made) -> bool:
-    return name not in made.charged or name not in now.charged or now.charged[name] != made.charged[name]
+def _differs(name: str, now: Charged, wanted: Charged) -> bool:
+    return name not in wanted or name not in now or now[name] != wanted[name]
 
 
 def _fields(world: World, placement: Placement, tracked: Tracked) -> str:

@@ -14,7 +14,7 @@ from gatelift_agent.core.leaving import leftovers, retaking
 from gatelift_agent.core.placement import graces
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.reporting import all_leaving
-from gatelift_agent.core.seeing import doubts, hidden, orphans
+from gatelift_agent.core.seeing import doubts, hidden, let_go, orphans
 from gatelift_agent.core.state import asking, condemned, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedDelete, WantedPatch, WritePurpose
@@ -49,7 +49,10 @@ def drain(world: World, placement: Placement, now: float) -> None:
         retaking.take_up(world, placement, now)
         return
     hidden.ask(world, placement, now)
+    let_go.settle(world, placement)
     still = not placement.hidden
+    if placement.sizing is not None and placement.sizing.lifts:
+        still = False  # the lift of a gate may land
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
     ended_there = condemned.nothing_runs(world, placement)
     for tracked in placement.objects.values():

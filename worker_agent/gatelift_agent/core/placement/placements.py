@@ -21,6 +21,7 @@ from gatelift_agent.core.placement.calm import Calm
 from gatelift_agent.core.placement.made import Made
 from gatelift_agent.core.placement.membership import Membership, nothing
 from gatelift_agent.core.placement.pods_of_jobs import Hidden, Shortage
+from gatelift_agent.core.placement.sizes import Sizing
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.values.resources import ObjectRef
@@ -363,6 +364,7 @@ class Placement:
     look_from: float = 0.0
     """Of many objects: while it is as it was then (`looked_as`) it is not looked at before (`machine`)."""
     looked_as: PlacementState | None = None
+    sizing: Sizing | None = None  # of elastic work alone
     calm: Calm | None = None  # which of its objects are at rest; None: all of them are to be looked at
     child_retry_at: Mapping[str, float] = field(default_factory=nothing)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""

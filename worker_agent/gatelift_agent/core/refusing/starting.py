@@ -33,9 +33,10 @@ def why_not(world: World, placement: Placement, now: float) -> str:
 
 
 def ask_word(world: World, placement: Placement, now: float) -> None:
-    """Ask the manager to confirm what runs in the present session, where nothing else is missing."""
-    session = world.standing.session
-    if not world.leadership.acts(now) or not world.standing.open or placement.confirmed_session == session:
+    """Ask the manager to confirm what runs, and its size, in the present session, where nothing else is missing."""
+    session, sizing = world.standing.session, placement.sizing
+    confirmed = placement.confirmed_session == session and (sizing is None or sizing.confirmed_session == session)
+    if not world.leadership.acts(now) or not world.standing.open or confirmed:
         return
     if placement.word_asked != session or placement.word_again_at <= now:
         placement.word_asked, placement.word_again_at = session, now + WORD_SECONDS

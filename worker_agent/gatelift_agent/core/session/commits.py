@@ -10,7 +10,7 @@ from __future__ import annotations
 from gatelift_agent.core.advancing import giving_up, holds
 from gatelift_agent.core.leaving import retaking
 from gatelift_agent.core.placement.placements import LIVE, STARTING, Move, Placement, PlacementState, Tracked
-from gatelift_agent.core.session import late_commits, late_lifts, members, naming, objects, offers, stops
+from gatelift_agent.core.session import late_commits, late_lifts, members, naming, objects, offers, sizes, stops
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.texts import cut
@@ -45,7 +45,7 @@ def take(world: World, commit: Commit, now: float) -> None:
         return
     refused = _why_no_commit(world, placement, commit, now)
     if refused is None:
-        refused = objects.why_not(world, commit)
+        refused = objects.why_not(world, commit) or sizes.why_no_commit(world, commit)
     if refused is not None:
         refusal, text = refused
         world.epochs.use(commit.key)
@@ -100,6 +100,7 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
         world.track(placement, tracked)
     if placement.state is PlacementState.RUNNING:
         retaking.retake(world, placement)
+    sizes.begin(world, placement, commit, now)
     world.look(placement.key)
 
 
@@ -133,6 +134,7 @@ def _commit_again(world: World, placement: Placement, commit: Commit, now: float
                 if tracked is not None and tracked.user_uid in {"", one.uid}:
                     tracked.template, tracked.metadata = one.template, objects.metadata(world, one) or tracked.metadata
         confirm(world, commit.key)
+        sizes.again(world, placement, commit, now)
     elif placement.state is PlacementState.REPORTED:
         stops.say_final(world, placement)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
-from gatelift_agent.core.seeing import doubts
+from gatelift_agent.core.seeing import doubts, let_go
 from gatelift_agent.core.state import containment, unknowns
 from gatelift_agent.core.state.world import World
 from gatelift_kinds.kind import Kind
@@ -108,7 +108,21 @@ def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
         digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
         given=_given(existing),
         all_over=lifted and _all_over(world, placement, now),
+        **_size(world, placement, now),
     )
+
+
+def _size(world: World, placement: Placement, now: float) -> dict[str, Any]:
+    """Return the size that it has here and what of it was let go; nothing of what has none, or ends."""
+    sizing = placement.sizing
+    if sizing is None:
+        return {}
+    running = let_go.count(world, placement, now).holding
+    return {
+        "size": sizing.number,
+        "granted": tuple(sorted(sizing.counts.items())),
+        "running": tuple(sorted(running.items())),
+    }
 
 
 def _all_over(world: World, placement: Placement, now: float) -> bool:

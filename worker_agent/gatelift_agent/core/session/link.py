@@ -12,7 +12,7 @@ from gatelift_agent.core.beginning import rebuilding
 from gatelift_agent.core.placement.placements import STARTING
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, foreign
-from gatelift_agent.core.session import commits, inventory, members, orders, stops
+from gatelift_agent.core.session import commits, inventory, members, orders, sizes, stops
 from gatelift_agent.core.state import containment
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values import commands, events
@@ -21,6 +21,7 @@ from gatelift_wire.sessions.leases import Sealed
 from gatelift_wire.sessions.session_agent import AgentSession
 from gatelift_wire.values.messages import Change, Commit, Confirm, Forget, Message, Stop
 from gatelift_wire.values.refusals import CloseReason
+from gatelift_wire.values.sizes import Resize
 from gatelift_wire.values.violations import WireViolation
 
 SLOW_SECONDS = 0.3
@@ -32,6 +33,10 @@ VERY_SLOW_SECONDS = 1.0
 StreamEvent = (
     events.ManagerStreamOpened | events.ManagerFrameArrived | events.FrameViolated | events.ManagerStreamClosed
 )
+
+
+_OF_PLACEMENTS = Stop | Commit | Change | Confirm | Forget | Resize
+"""What may put right why a placement was set aside."""
 
 
 class _SessionOver(Exception):  # noqa: N818 (no error of its own: it carries one out of a loop)
@@ -210,7 +215,7 @@ class ManagerLink:
         """Take a message; an exception belongs to it, and ends the session unless it can be answered."""
         try:
             orders.obey(self._world, message, now)
-            if self._world.contained.resting and isinstance(message, Stop | Commit | Change | Confirm | Forget):
+            if self._world.contained.resting and isinstance(message, _OF_PLACEMENTS):
                 for key in message.keys if isinstance(message, Confirm) else (message.key,):
                     self._world.contained.changed(key, now)
         except Exception as error:
@@ -229,8 +234,9 @@ class ManagerLink:
     def _welcomed(self, output: session.Welcomed, now: float) -> None:
         if not output.resumed:
             members.number_anew(self._world)
+            sizes.forget_session(self._world)
         standing = self._world.standing
-        standing.session, standing.keeps_quota = output.session, output.keeps_quota
+        standing.session, standing.keeps_quota, standing.version = output.session, output.keeps_quota, output.version
         if standing.origin != output.origin:
             rebuilding.change_origin(self._world, output.origin, now)
             if self._session is not None:

@@ -2,12 +2,12 @@
 
 Commands come through the session, in order, once, and only in the session they belong to (R6). Nothing is written here:
 an order changes what is wanted of a placement, `progress` does the rest. Neighbours: `offers` answers what is asked
-first, `commits` takes what was won, `stops` ends it, `link` brings the messages.
+first, `commits` takes what was won, `stops` ends it, `sizes` resizes it, `link` brings the messages.
 """
 
 from __future__ import annotations
 
-from gatelift_agent.core.session import commits, members, offers, stops
+from gatelift_agent.core.session import commits, members, offers, sizes, stops
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.commands import InstallCertificate
 from gatelift_wire.values.messages import (
@@ -24,32 +24,39 @@ from gatelift_wire.values.messages import (
     Withdraw,
 )
 from gatelift_wire.values.single import DeleteObject, SetUserGates
+from gatelift_wire.values.sizes import PlacementSize, Resize
 
 
 def obey(world: World, message: Message, now: float) -> None:
     """Take one message of the present session."""
     match message:
         case Offer():
-            offers.bid(world, message, now)
+            (sizes.bid if message.size else offers.bid)(world, message, now)
         case TemplateBlob():
             _keep_template(world, message)
         case Commit():
             commits.take(world, message, now)
-        case Confirm(keys=keys):
+        case Confirm(keys=keys, sizes=confirmed):
             for key in keys:
                 commits.confirm(world, key)
-        case Withdraw():
+            for one in confirmed:
+                sizes.confirm(world, one)
+        case Withdraw(size=0):
             offers.withdraw(world, message)
         case Stop():
             stops.stop(world, message, now)
         case Forget():
             stops.forget(world, message, now)
         case _:
-            _obey_rarer(world, message)
+            _obey_rarer(world, message, now)
 
 
-def _obey_rarer(world: World, message: Message) -> None:
+def _obey_rarer(world: World, message: Message, now: float) -> None:
     match message:
+        case Resize():
+            sizes.resize(world, message, now)
+        case Withdraw(key=key, size=size):
+            sizes.withdraw(world, PlacementSize(key=key, number=size), now)
         case Change():
             members.change(world, message)
         case DeleteObject():

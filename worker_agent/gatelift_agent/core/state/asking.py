@@ -81,6 +81,13 @@ def child_labels(world: World, placement: Placement, pod: Pod, body: bytes, now:
     world.commands.append(Patch(write_id=world.writes.ask(asked), ref=ref, body=body, kind=PatchKind.MERGE))
 
 
+def ungate(world: World, placement: Placement, pod: Pod, body: bytes, now: float) -> None:
+    """Let one pod of elastic work go."""
+    ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
+    asked = Asked(purpose=WritePurpose.UNGATE, key=placement.key, name="", form=pod.metadata.uid, at=now)
+    world.commands.append(Patch(write_id=world.writes.ask(asked), ref=ref, body=body, kind=PatchKind.JSON))
+
+
 def pods(world: World, placement: Placement, now: float) -> None:
     """Read which pods of a placement there are."""
     placement.pods_asked = True

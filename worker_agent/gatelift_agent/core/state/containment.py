@@ -119,8 +119,8 @@ def message_failed(world: World, message: Message, error: Exception, now: float)
     _say(world, type(message).__name__, failure, now)
     text = f"it could not be looked at: {failure.text}"[:500]
     match message:
-        case Offer(key=key):
-            world.say(Bid(key=key, kind=BidKind.REFUSED, refusal=Refusal.INVALID, text=text))
+        case Offer(key=key, size=size):
+            world.say(Bid(key=key, kind=BidKind.REFUSED, refusal=Refusal.INVALID, text=text, size=size))
         case Commit(key=key) if not world.has_accepted(key):
             placement = world.placements.get(key)
             if placement is None and unknowns.may_be_of(world, key, all_of_it=True):

@@ -35,4 +35,10 @@ def placing(world: World, placement: Placement) -> Placing:
                 annotations=wanted.annotations or {},
             )
         )
-    return Placing(key=placement.key, origin=world.standing.origin, namespace=placement.namespace, starts=tuple(starts))
+    return Placing(
+        key=placement.key,
+        origin=world.standing.origin,
+        namespace=placement.namespace,
+        starts=tuple(starts),
+        size=placement.sizing.number if placement.sizing is not None else None,
+    )

@@ -39,7 +39,7 @@ from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.values.resources import ObjectKey, ObjectRef, Resource
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.keys import PlacementKey
-from gatelift_wire.values.messages import Message
+from gatelift_wire.values.messages import Message, PodSetRequest
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
@@ -65,7 +65,8 @@ class SessionStanding:
     """Where the agent stands with the manager. `session` 0: there is none. `open`: messages flow.
 
     `lease_until` is the end of the right to start that the present session granted; `away_since` counts when closed.
-    `keeps_quota`: nothing is given back before the end of a placement, as its manager says; until it has said: nothing.
+    `version`: what is spoken in it. `keeps_quota`: nothing is given back before the end of a placement, as its manager
+    says; until it has said: nothing.
     """
 
     origin: str = ""
@@ -74,6 +75,7 @@ class SessionStanding:
     lease_until: float = 0.0
     away_since: float = 0.0
     keeps_quota: bool = True
+    version: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,15 +192,25 @@ class World:
         for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
             self.look(other)
 
-    def ask_room(self, placement: Placement, now: float, *, placed: bool) -> None:
-        """Ask the remote admission for room; asking again changes nothing but what it is asked for."""
+    def ask_room(
+        self,
+        placement: Placement,
+        now: float,
+        *,
+        placed: bool,
+        pod_sets: tuple[PodSetRequest, ...] | None = None,
+    ) -> None:
+        """Ask the remote admission for room; asking again changes nothing but what it is asked for.
+
+        `pod_sets`: for these instead, while more of it runs than its size grants.
+        """
         placement.room_given_back = False
         placement.room_reclaimed = ()
         request = Request(
             key=placement.key,
             namespace=placement.namespace,
             name=placement.name,
-            pod_sets=placement.pod_sets,
+            pod_sets=placement.pod_sets if pod_sets is None else pod_sets,
             placed=placed,
         )
         self.admission.ask(request, now)

@@ -33,6 +33,8 @@ class WritePurpose(enum.Enum):
     RESTORE = "restore"  # gives the user's own object back what the lift took; it has stopped before
     PODS = "read pods"  # reads which pods of a Job there are
     NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
+    SIZE = "set the size"
+    UNGATE = "let a pod go by count"
     CHILD_LABELS = "ask for a pod of a Job"  # puts its labels back, where it is still there
     CHILD = "child"  # deletes a pod whose Job is gone
     REMOVE = "remove"  # deletes what was forgotten

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.registry import SERVED
-from gatelift_kinds.shared import pod_trouble, pods
+from gatelift_kinds.shared import pod_trouble, pods, sized_pods
 from gatelift_kinds.shared.pod_trouble import Trouble
 from gatelift_kinds.shared.values import Maker
 from gatelift_kube.deciding.writes import KubeObject
@@ -43,7 +43,7 @@ class Objects:
     `named` which one it names as its maker.
     """
 
-    __slots__ = ("_children", "_gone", "_makers", "_marked", "_named", "_own", "_tracked", "_troubles")
+    __slots__ = ("_children", "_gone", "_makers", "_marked", "_named", "_own", "_raws", "_tracked", "_troubles")
 
     def __init__(
         self,
@@ -59,6 +59,8 @@ class Objects:
         self._children: dict[str, dict[str, Pod]] = {}
         self._makers: dict[str, Maker] = {}
         self._troubles: dict[str, Trouble] = {}
+        self._raws: dict[str, bytes] = {}
+        """Of pods that wait at the gate of elastic work: what lets them go is made of it."""
 
     def seen(self, resource: Resource, obj: KubeObject, raw: bytes) -> bool:
         """Take a version of an object; False when it is known, or older than what is, and changes nothing."""
@@ -130,6 +132,10 @@ class Objects:
         maker = self._makers.get(uid)
         return maker is not None and uid in self._children.get(maker.uid, {})
 
+    def raw_of_gated(self, uid: str) -> bytes:
+        """Return the JSON of a pod that waits at the gate of elastic work; b"" for none, or where it was not seen."""
+        return self._raws.get(uid, b"")
+
     def all_children(self) -> tuple[Pod, ...]:
         """Return the pods of all Jobs."""
         return tuple(pod for children in self._children.values() for pod in children.values())
@@ -140,9 +146,11 @@ class Objects:
         if known is not None and known.uid != maker.uid:
             self._child_gone(pod.metadata.uid, known)
         held = self._own.get(ref_of(POD, pod.metadata))
+        raw = b""
         if held is not None and held.object.metadata.uid == pod.metadata.uid:
             del self._own[held.ref]
-        self._child_seen(pod, maker, b"")
+            raw = held.raw
+        self._child_seen(pod, maker, raw)
 
     def forget_namespace(self, namespace: str) -> None:
         """Forget all objects of a namespace that is no longer watched."""
@@ -179,12 +187,17 @@ class Objects:
             return False
         children[pod.metadata.uid] = pod
         self._note_trouble(pod, raw)
+        if sized_pods.is_gated(pod):
+            self._raws[pod.metadata.uid] = raw or self._raws.get(pod.metadata.uid, b"")
+        else:
+            self._raws.pop(pod.metadata.uid, None)
         self._makers[pod.metadata.uid] = maker
         return True
 
     def _child_gone(self, uid: str, maker: Maker) -> bool:
         self._makers.pop(uid, None)
         self._troubles.pop(uid, None)
+        self._raws.pop(uid, None)
         children = self._children.get(maker.uid, {})
         known = children.pop(uid, None)
         if not children:
