@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from gatelift.core.clusters.link_values import PlacementsInventoried
+from gatelift.core.conclusions import inventories
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE
@@ -135,6 +137,36 @@ def test_sl_12_a_restart_at_any_step_of_a_growth_and_of_a_shrink_comes_to_the_sa
     world.restart()
     world.advance(30.0)
     assert (seen(world)[-1], used(world), len(world.runs)) == ((3, 1, 5, ""), 5, 1)
+    assert not world.messages(Stop)
+
+
+def test_sl_13_a_record_that_moves_while_an_inventory_is_compared_is_found_on_its_new_slice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_running_chain(cpu=4)
+    resize(world, 5)
+    world.advance(5.0)
+    monkeypatch.setattr(inventories, "COMPARED_PER_CALL", 1)
+    core, agent = world.machine.core, world.agents["a"]
+    listed = PlacementsInventoried(
+        cluster="a",
+        session=agent.session,
+        record_revision=core.record_revision,
+        applied=agent.applied,
+        entries=agent.inventory(),
+    )
+    comparison = inventories.Comparison(core, listed)
+    assert not comparison.step(core)
+    queue = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
+    flavors = world.api.objects[queue]["spec"]["resourceGroups"]
+    flavors[0]["flavors"][0]["resources"][0]["nominalQuota"] = "8"
+    world.api.edit(queue, lambda one: one["spec"].update(resourceGroups=flavors))
+    world.advance(5.0)
+    assert used(world) == 5, "the record has moved"
+    while not comparison.step(core):
+        pass
+    world.advance(30.0)
+    assert (seen(world), list(world.running)) == (GROWN, world.runs)
     assert not world.messages(Stop)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from gatelift.core.records.attempts import Attempt
 from gatelift_kinds.registry import WITH_SLICES
 from gatelift_kinds.shared import markers
-from gatelift_kube.values.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 
 THE_JOB = ObjectRef(JOB, ObjectKey(NAMESPACE, "work"))
+QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
 
 
 def an_elastic_job(name: str = "work", *, parallelism: int = 3, at_home: bool = False) -> Doc:
@@ -93,3 +95,15 @@ def ref_of(document: Doc) -> ObjectRef:
 def chain_of(document: Doc) -> str:
     """Return the UID of the first slice of its chain, as a slice says it."""
     return str(document["metadata"]["annotations"].get(ANNOTATION_CHAIN, document["metadata"]["uid"]))
+
+
+def the_attempt(world: World) -> Attempt:
+    """Return what is placed."""
+    (found,) = [each for each in world.machine.core.attempts.values() if each.live]
+    return found
+
+
+def hold_queue(world: World, policy: str) -> None:
+    """Let an administrator stop the queue, or let it go on."""
+    world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy=policy))
+    world.advance(20.0)

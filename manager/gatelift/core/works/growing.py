@@ -48,7 +48,9 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
 
     What is written of the record comes first: a slice that is in some pod set below it waits until that is lowered.
     """
-    core = case.core
+    core, owner = case.core, case.work.only_object
+    if owner is None or not owner.kind.resizes(owner.object):
+        return None  # sizes stay as they are
     if chain.record is None or core.inflight.busy(core.knowledge.readings[chain.record.key][1].ref):
         return None
     known, attempt = core.knowledge.workloads[chain.record.key], core.attempts.get(chain.record.uid)
