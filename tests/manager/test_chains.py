@@ -12,7 +12,7 @@ from itertools import permutations
 import pytest
 
 from gatelift.core.records.chain import UNREADABLE, Chain, Role, Slice, assess
-from gatelift.core.records.chains import Chains
+from gatelift.core.records.chains import SliceIndex
 from gatelift_kube.values.resources import JOB, ObjectKey
 
 OWNER = (JOB, "team", "work", "job-uid")
@@ -160,6 +160,7 @@ NORMALIZED = {
 
 @pytest.mark.parametrize("case", NORMALIZED)
 def test_each_slice_has_one_role_in_whatever_order_they_come(case: str) -> None:
+    """WS-055, WS-058, WS-059, WS-060, WS-062, WS-063, WS-064, WS-065, WS-066, WS-067, EJ-019, SL-13, SL-40."""
     slices, wanted = NORMALIZED[case]
     for order in permutations(slices):
         assert roles(*order) == wanted
@@ -176,8 +177,8 @@ def test_a_number_that_nobody_can_read_holds_the_chain_and_ends_nothing() -> Non
 # --- which marks are believed --------------------------------------------------------------------------------------
 
 
-def index(*slices: Slice) -> Chains:
-    found = Chains()
+def index(*slices: Slice) -> SliceIndex:
+    found = SliceIndex()
     for one in slices:
         found.put(one, b"{}")
     return found

@@ -151,7 +151,7 @@ def test_sl_01_switched_off_what_has_grown_keeps_its_size_and_is_known_by_its_ch
 
 
 def test_ej_001_ej_020_an_evicted_chain_is_queued_with_its_size_and_what_waits_stays_behind_it() -> None:
-    """EJ-001, EJ-017 put right, EJ-020, Kueue's #15399 and #15661: WS-050, WS-059."""
+    """EJ-001, EJ-020, Kueue's #15399 and #15661: WS-050, WS-059."""
     world = a_running_chain(cpu=6)
     resize(world, 9)
     world.advance(5.0)

@@ -17,7 +17,7 @@ from gatelift.core.records.chain import Chain, Slice, alone, assess
 
 
 @dataclass(slots=True)
-class Chains:
+class SliceIndex:
     """The slices of elastic work that are known. Nothing is here where nothing is elastic.
 
     `_raw`: the Workload as served, of those that are not finished: the next slice is made of it.

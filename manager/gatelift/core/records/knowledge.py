@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift.core.api.user_objects import Name, UserObject, is_of_members, made_for, members_of, names_of
-from gatelift.core.records.chains import Chains
+from gatelift.core.records.chains import SliceIndex
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
@@ -82,7 +82,7 @@ class Knowledge:
     by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
     works: Works = field(default_factory=Works)
-    slices: Chains = field(default_factory=Chains)
+    slices: SliceIndex = field(default_factory=SliceIndex)
     local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
     cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
     cohorts: dict[str, Cohort] = field(default_factory=dict)

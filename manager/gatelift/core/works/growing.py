@@ -1,8 +1,8 @@
 """The way of a slice that waits to grow what runs: its turn, and the one write by which it becomes the record (SL-10).
 
-It is placed where the record is, in the same attempt: nothing is chosen. Neighbours: `following` asks whether it has a
-turn, `admitting` has it admitted, `slices_seen` takes the record over once that is seen, `past_slices` finishes the one
-before.
+It is placed where the record is, in the same attempt: nothing is chosen. What is placed goes over to it once that write
+is seen, and the slice before is finished then. Neighbours: `following` asks whether it has a turn, `admitting` has it
+admitted.
 """
 
 from __future__ import annotations

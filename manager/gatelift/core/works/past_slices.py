@@ -22,11 +22,12 @@ NOT_WANTED = "The workload slice is out of sync with its parent job"
 """As Kueue has it."""
 
 
-def look(core: Core, known: Workload, rec: Record, now: float) -> bool:
+def look(core: Core, rec: Record, now: float) -> bool:
     """Look at a Workload that is a slice and no more what runs, nor next to; False where it is another one."""
     one = core.knowledge.slices.slice_of(rec.uid)
     if one is None:
         return False
+    known = core.knowledge.workloads[rec.ref.key]
     work = core.knowledge.work_of(known)
     role = choosing.role_of(core, work, known)
     if role not in choosing.NOT_CURRENT:

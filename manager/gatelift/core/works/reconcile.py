@@ -38,7 +38,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     rec = core.knowledge.readings[key][1]
     if api_requests.blocked(core, rec.ref, Key(Look.WORKLOAD, key), now):
         return
-    if higher_terms.hold(core, rec, now) or past_slices.look(core, known, rec, now):  # R3
+    if higher_terms.hold(core, rec, now) or past_slices.look(core, rec, now):  # R3
         return
     case = following.case_of(core, known, now)
     membership.settle(case.work, case.attempt, known)

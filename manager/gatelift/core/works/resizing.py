@@ -3,7 +3,7 @@
 Less in some pod sets lowers these in the record, in place; more in some makes a slice on top of it, or edits the one
 that waits. Both is both: the slice on top is written first, with all that is wanted, then the record is lowered, so
 that whatever lowers has written to what waits before (Size 1). Each write takes a number that no slice had (Size 4).
-Neighbours: `owners` asks in its pass; `growing` has a slice admitted, `shrinking` gives back.
+Neighbours: `owners` asks in its pass; `past_slices` finishes what nobody wants.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A record that is charged for more than it asks for gives that back, once its cluster has answered (Size 2, Size 5).
 
-Never at the mere change of a count. Neighbours: `reconcile` asks of what is live; `records.size_states` knows what was
-answered, in which session.
+Never at the mere change of a count. Neighbour: `reconcile` asks of what is live; its attempt knows in which
+session it was answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Slices come in: the engine hears whose they are, and what is placed goes over to the slice that is the record now.
 
-At once, in the call that sees it: a report about what is placed finds it on the slice on which it stands. Neighbours:
-`intake` calls; `records.chains` says which marks are believed; `past_slices` finishes what is past.
+At once, in the call that sees it: a report about what is placed finds it on the slice on which it stands. Neighbour:
+`intake` calls.
 """
 
 from __future__ import annotations
