@@ -145,6 +145,10 @@ NORMALIZED = {
         (a_slice("a", finished=True), a_slice("b", 2, "a")),
         {"a": C, "b": O},
     ),
+    "a chain that is over goes on with none that had quota before": (
+        (a_slice("a", finished=True), a_slice("b", 2, "a", is_unused=False), a_slice("c", 3)),
+        {"a": C, "b": O, "c": O},
+    ),
     "EJ-019 what waits on a record that was deleted is not the next one": ((a_slice("b", 2, "a"),), {"b": O}),
     "SL-13 a record whose past slices are gone is queued again": ((a_slice("b", 2, "a", is_unused=False),), {"b": C}),
     "SL-40 a reservation of an epoch that has ended is never followed": (
@@ -190,6 +194,8 @@ def test_sl_49_a_slice_of_another_object_is_of_no_chain_and_gets_no_quota() -> N
     assert not found.is_believed("x")
     assert found.of("a").roles == {"a": C}  # type: ignore[union-attr]
     assert found.of("x").roles == {"x": O}  # type: ignore[union-attr]
+    found.put(a_slice("y", 8, owner=ANOTHER), b"{}")
+    assert found.of("y").roles == {"y": O}, "nor where it says that it takes nobody's place"  # type: ignore[union-attr]
     assert (found.chain_uid("x"), found.holder("a")) == ("x", "a")
 
 

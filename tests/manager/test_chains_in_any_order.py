@@ -73,8 +73,10 @@ def settle_at_each_step(world: World) -> set[int]:
     """Let everything happen; return what was charged at any moment at which something may be decided."""
     moments: set[int] = set()
     while world.step():
-        if world.machine.core.rebuilt:
+        core = world.machine.core
+        if core.rebuilt:
             moments.add(used(world))
+            assert sum(each.live for each in core.attempts.values()) == 1
     return moments
 
 

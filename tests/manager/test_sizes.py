@@ -11,7 +11,7 @@ import pytest
 
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_EPOCH, ANNOTATION_SIZE
-from gatelift_wire.values.messages import Stop
+from gatelift_wire.values.messages import Offer, Stop
 from support.manager.builders import Doc
 from support.manager.slice_world import (
     QUEUE,
@@ -58,9 +58,10 @@ def test_sl_10_more_pods_are_a_slice_that_becomes_the_record_and_nothing_is_star
     """SL-10, SL-11: KEP-77, scale-up, points 1 to 5; WS-036, WS-039, MK-001 as far as records go."""
     world = a_running_chain(clusters=clusters)
     assert seen(world) == [(1, 3, 3, "")]
-    runs = list(world.runs)
+    runs, offers = list(world.runs), len(world.messages(Offer))
     resize(world, 5)
     world.advance(5.0)
+    assert len(world.messages(Offer)) == offers, "where it is placed is copied and not chosen"
     assert seen(world) == [(1, 3, 3, "WorkloadSliceReplaced"), (2, 5, 5, "")]
     assert (world.runs, list(world.running)) == (runs, runs)
     assert not world.messages(Stop)
@@ -156,6 +157,16 @@ def test_ej_018_the_new_one_is_seen_admitted_before_the_old_one_is_finished() ->
             happened.append(state)
     replaced = "WorkloadSliceReplaced"
     assert happened == [(None, "", 3), (5, "", 5), (5, replaced, 5)]
+
+
+def test_sl_12_the_books_have_one_charge_of_a_chain_and_it_is_the_records() -> None:
+    world = a_running_chain()
+    resize(world, 5)
+    world.advance(5.0)
+    ledger = world.machine.core.ledger
+    first, second = (one["metadata"]["uid"] for one in all_slices(world))
+    assert (ledger.holds(first), ledger.holds(second)) == (False, True)
+    assert (ledger.reserved, ledger.released) == (1, 0)
 
 
 # --- in place ------------------------------------------------------------------------------------------------------
