@@ -172,6 +172,18 @@ def test_sl_13_a_record_that_moves_while_an_inventory_is_compared_is_found_on_it
     assert not world.messages(Stop)
 
 
+def test_a_growth_waits_for_a_cluster_that_is_lost_and_goes_on_with_it() -> None:
+    world = a_running_chain()
+    world.cut("a", lost=True)
+    world.advance(5.0)
+    resize(world, 5)
+    world.advance(30.0)
+    assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
+    world.connect("a")
+    world.advance(30.0)
+    assert (seen(world), used(world), len(world.runs)) == (GROWN, 5, 1)
+
+
 def test_sl_40_a_late_admission_conflicts_once_its_record_was_lowered_by_another_leader() -> None:
     """SL-40, Size 1: the user asks for more, then for less; without the touch there were two records of size 2."""
     world = a_running_chain()

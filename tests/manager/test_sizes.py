@@ -295,6 +295,21 @@ def test_sl_20_after_the_answer_the_record_is_charged_for_what_it_asks(clusters:
     assert "RecordPutBack" not in {one.reason for one in world.emitted}
 
 
+def test_sl_20_what_was_lowered_is_not_taken_for_a_strangers_write() -> None:
+    """It is written once, and not put back."""
+    world = a_running_chain()
+    resize(world, 1)
+    world.advance(3.0)
+    attempt = the_attempt(world)
+    attempt.size.answer(2, world.sessions["a"])
+    world.machine.core.mark_attempt(attempt)
+    before = len(of_slices(world))
+    for _ in range(40):
+        world.step()
+    assert [each for each in of_slices(world)[before:] if each[1] == "Workload"] == [("replace status", "Workload")]
+    assert seen(world) == [(2, 1, 1, "")]
+
+
 def test_sl_22_who_waits_gets_what_is_given_back() -> None:
     """SL-22, EJ-013."""
     world = a_running_chain(cpu=4)

@@ -43,6 +43,13 @@ def has_no_turn(case: Case) -> bool:
     return role is not Role.CURRENT
 
 
+def look_behind(case: Case) -> None:
+    """Look at the slice that waits behind a record with each look at that: what kept it from its turn may be over."""
+    chain = case.core.knowledge.slices.of(case.rec.uid)
+    if chain is not None and chain.target is not None and chain.target.uid != case.rec.uid:
+        case.core.mark_workload(chain.target.key)
+
+
 def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
     """Return the record that a slice may grow now and its attempt; None where that leaves, or is about to change.
 

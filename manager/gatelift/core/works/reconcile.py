@@ -26,7 +26,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import made_there, pod_troubles
-from gatelift.core.works import admitting, following, leaving, past_slices, reclaiming, requeueing, shrinking
+from gatelift.core.works import admitting, following, growing, leaving, past_slices, reclaiming, requeueing, shrinking
 from gatelift_kube.values.resources import ObjectKey
 
 
@@ -46,6 +46,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)
+    growing.look_behind(case)
     kept_owner.write_back(core, known, case.work, now)  # last: nothing waits for it, and it may be refused for ever
 
 
