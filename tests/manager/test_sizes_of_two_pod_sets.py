@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift.core.works import following, growing
 from gatelift_kinds.registry import BARE_KIND, POD_KIND, Registry
 from gatelift_kinds.shared import markers
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from support.manager import api
 from support.manager.builders import NAMESPACE, Doc, a_setting
-from support.manager.slice_world import all_slices, finished, number, used
+from support.manager.slice_world import all_slices, finished, number, ref_of, used
 from support.manager.world import World, a_world
 from support.toys.elastic_training.kind import ElasticTrainingKind
 from support.toys.training.objects import TRAINING, a_group
@@ -99,6 +100,9 @@ def test_sl_40_a_growth_waits_while_the_record_cannot_be_lowered(world: World) -
     resize(world, 3, 1)
     world.advance(10.0)
     assert sizes(world) == [(1, (1, 3), (1, 3), ""), (3, (3, 1), (), "")]
+    core = world.machine.core
+    target = core.knowledge.workloads[ref_of(all_slices(world)[1]).key]
+    assert growing.has_no_turn(following.case_of(core, target, world.now)), "also while that write rests"
     world.fail = None
     world.advance(60.0)
     assert (sizes(world)[-1], used(world)) == ((3, (3, 1), (3, 3), ""), 9)
