@@ -31,6 +31,7 @@ class ElasticJobKind(JobKind):
     """See `gatelift_kinds.kind.Kind` and `gatelift_kinds.shared.resizes.Resizes`."""
 
     hook: Hook | None = elastic_rules.HOOK
+    sliced: bool = True
 
     def __init__(self, *, on: bool = True) -> None:
         """`on`: sizes of what asks for it may change (`ElasticJobsViaWorkloadSlices`)."""

@@ -23,6 +23,9 @@ _NONE = "nothing of this kind is elastic"
 class Resizes(Protocol[UserT_contra]):
     """How an elastic object is resized."""
 
+    sliced: bool = False
+    """Whether several Workloads may stand for one object in a row, each for one size; also while the feature is off."""
+
     def gated(self, obj: UserT_contra) -> bool:
         """Return whether its pods wait at the gate of elastic work, and are let go by count."""
         return False

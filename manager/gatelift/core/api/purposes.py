@@ -15,9 +15,12 @@ class Purpose(enum.Enum):
     WINNER = "winner"
     RESERVE = "reserve"
     ADMIT = "admit"
+    GROW = "grow"
 
     EVICT = "evict"
     FINISH = "finish"
+    FINISH_SLICE = "finish a slice"
+    SHRINK = "give back what a smaller size needs no more"
     RELEASE = "release"
     EVICT_AND_RELEASE = "evict and release"
 
@@ -52,6 +55,8 @@ class Purpose(enum.Enum):
     DEACTIVATE = "deactivate"
     CREATE_WORKLOAD = "create workload"
     UPDATE_WORKLOAD = "update workload"
+    RESIZE = "resize"
+    RENUMBER = "raise the number of a size"
     ADD_OWNERS = "add owners"
     HOLD_WORKLOAD = "hold the workload"
     RELEASE_WORKLOAD = "release workload"
@@ -86,7 +91,7 @@ class Purpose(enum.Enum):
         return self in _INFORM
 
 
-_CHARGE = frozenset({Purpose.WINNER, Purpose.RESERVE, Purpose.ADMIT})
+_CHARGE = frozenset({Purpose.WINNER, Purpose.RESERVE, Purpose.ADMIT, Purpose.GROW})
 _END = frozenset({Purpose.FINISH, Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
 _INFORM = frozenset(
     {

@@ -64,7 +64,7 @@ def _is_of_group(core: Core, known: Workload) -> bool:
 
 def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:
     """Say whether what a cluster lists, and no live placement is, only wears our labels; of a UID it is told once."""
-    known = core.knowledge.workload_of(entry.key.uid)
+    known = core.knowledge.placed_workload(entry.key.uid)
     if known is None or stands(core, known, cluster, entry):
         return False
     is_news = core.caution.list_nobodys(cluster, entry.key)  # thousands of its epochs are no more news than one

@@ -63,7 +63,7 @@ def _is_proved(core: Core, claim: Claim, known: Workload) -> bool:
 
 def _is_recorded(core: Core, cluster: str, key: PlacementKey, known: Workload) -> bool:
     """Say whether this leader has placed it there, the record names that cluster, or it is remembered as given."""
-    attempt = core.attempts.get(key.uid)
+    attempt = core.placed(key)
     if attempt is not None and attempt.key == key and attempt.cluster == cluster:
         return True
     if known.status.cluster_name == cluster and key.epoch in {epochs.written(known), epochs.torn(known)}:

@@ -25,9 +25,11 @@ NOTHING = ("", "")
 
 def why(core: Core, rec: Record) -> tuple[str, str] | None:
     """Return reason and message of what a Workload is to bear, None where it bears nothing."""
-    if not rec.reserved or rec.finished or not core.caution.holds(rec.uid):
+    if not rec.reserved or rec.finished or not core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
         return None
-    return texts.EPOCH_AHEAD, truncated(reports.why_held(core, rec.uid, rec.highest_epoch))
+    return texts.EPOCH_AHEAD, truncated(
+        reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
+    )
 
 
 def show(case: Case) -> None:
@@ -77,7 +79,7 @@ def of_cluster(core: Core, cluster: str) -> tuple[str, str] | None:
         return recovery_texts.SEAL_UNVERIFIED, recovery_texts.seal_unverified(cluster)
     first, count = core.caution.suspected(cluster)
     if first is not None:
-        known = core.knowledge.workload_of(first.key.uid)
+        known = core.knowledge.placed_workload(first.key.uid)
         name = f"{known.metadata.namespace}/{known.metadata.name}" if known is not None else first.key.uid
         return texts.EPOCH_AHEAD, truncated(epoch_texts.names_later(name, first.key.epoch, count))
     view = core.view(cluster)

@@ -118,8 +118,8 @@ class Comparison:
     def _others(self, core: Core) -> Iterator[None]:
         """Take what is listed beside what the record has there."""
         cluster = self._upcall.cluster
-        aside = core.caution.set_aside  # nobody can tell what the records of those say
-        unlisted = tuple(entry for entry in self._listed.values() if entry.key.uid not in aside)
+        aside, holder = core.caution.set_aside, core.knowledge.slices.holder  # nobody can tell what the records say
+        unlisted = tuple(entry for entry in self._listed.values() if holder(entry.key.uid) not in aside)
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
             for entry in unlisted:
                 self._note(core, entry)
@@ -150,7 +150,7 @@ class Comparison:
         for some in self._some():
             keys = [entry.key for entry in some if not _over(entry)]
             alive.update(keys)
-            unexplained = unexplained or any(core.knowledge.workload_of(key.uid) is None for key in keys)
+            unexplained = unexplained or any(core.knowledge.placed_workload(key.uid) is None for key in keys)
             yield
         predecessors.compared(core, self._upcall.cluster, alive, self._facts, unexplained=unexplained)
 
@@ -186,7 +186,8 @@ class Comparison:
 
 def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
     """Compare one placement of the record with what the cluster listed."""
-    attempt = core.attempts.get(uid)
+    slices = core.knowledge.slices
+    attempt = core.attempts.get(slices.holder(slices.chain_uid(uid)))  # it may have moved since the list was begun
     if attempt is None or attempt.state not in LIVE:
         return
     entry = listed.pop(attempt.key, None)
@@ -269,7 +270,7 @@ def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -
 
 
 def _unexplained(core: Core, cluster: str, entry: InventoryEntry) -> bool:
-    return core.knowledge.workload_of(entry.key.uid) is None and not reports.is_past(core, cluster, entry.key)
+    return core.knowledge.placed_workload(entry.key.uid) is None and not reports.is_past(core, cluster, entry.key)
 
 
 def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
@@ -294,7 +295,7 @@ def _over(entry: InventoryEntry) -> bool:
 
 
 def _awaits_bid(core: Core, cluster: str, entry: InventoryEntry) -> bool:
-    attempt = core.attempts.get(entry.key.uid)
+    attempt = core.placed(entry.key)
     return (
         attempt is not None
         and attempt.key == entry.key

@@ -57,7 +57,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     if isinstance(message, Bid):
         _bid(core, upcall.cluster, upcall.session, message, now)
         return
-    attempt = core.attempts.get(message.key.uid)
+    attempt = core.placed(message.key)
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
         if is_unexplained(attempt, view):
             return  # who serves the cluster now does not know of it, so it cannot tell of it
@@ -78,7 +78,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
     if core.open_offers.answered(cluster, bid.key, now, held=bid.kind is BidKind.HELD):
         giving_back.wake_one(core, cluster)
-    attempt = core.attempts.get(bid.key.uid)
+    attempt = core.placed(bid.key)
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
     if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
         if attempt.follow(Wire.BID):
@@ -167,10 +167,10 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
 def stray(core: Core, claim: Claim) -> None:
     """Answer what is said of a placement that is not live (P7), having made sure of that (R3)."""
     cluster, key, over = claim.cluster, claim.key, claim.over
-    if key.uid in core.caution.set_aside:
+    if core.knowledge.slices.holder(key.uid) in core.caution.set_aside:
         return  # nobody can tell what its record says: it is asked again when somebody can
-    known = core.knowledge.workload_of(key.uid)
-    attempt = core.attempts.get(key.uid)
+    known = core.knowledge.placed_workload(key.uid)
+    attempt = core.placed(key)
     if look_ahead(core, claim):
         return
     if over:
@@ -186,7 +186,9 @@ def stray(core: Core, claim: Claim) -> None:
     if known is not None and who is not None:
         text = f"cluster {cluster}, declared fenced by {who}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
-    if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
+    if known is None and not (
+        core.knowledge.saw_go(core.knowledge.slices.holder(key.uid)) or (over and is_past(core, cluster, key))
+    ):
         if recovery_lists.leaves(core, cluster, key):
             return
         if not (over or claim.gated or recovery_lists.is_idle(core, cluster, key) or is_past(core, cluster, key)):
@@ -196,7 +198,7 @@ def stray(core: Core, claim: Claim) -> None:
         return
     placing.drop_stray(core, cluster, key, over=over)
     if over and core.caution.settle(cluster, key.uid):
-        core.mark_later((key.uid,))
+        core.mark_later((core.knowledge.slices.holder(key.uid),))
 
 
 def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
@@ -204,7 +206,7 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
 
     This leader saw it go, or it is remembered, or it was looked for and its cluster has been told in this session.
     """
-    if core.knowledge.saw_go(key.uid) or core.predecessors.is_explained(cluster, key):
+    if core.knowledge.saw_go(core.knowledge.slices.holder(key.uid)) or core.predecessors.is_explained(cluster, key):
         return True
     view = core.links.state(cluster)
     return view is not None and core.sessions.told_stray(cluster, view.session, key)
@@ -219,7 +221,7 @@ def look_ahead(core: Core, claim: Claim) -> bool:
     become gated again by what its agent says anew in each session.
     """
     cluster, key, over, listed = claim.cluster, claim.key, claim.over, claim.listed
-    known, attempt = core.knowledge.workload_of(key.uid), core.attempts.get(key.uid)
+    known, attempt = core.knowledge.placed_workload(key.uid), core.placed(key)
     if known is None:
         return False
     highest = _highest(known, attempt)

@@ -69,12 +69,12 @@ def _answer(core: Core, now: float) -> None:
 def _explain(core: Core, claim: Claim) -> None:
     """Drop a placement that is in no record; not one whose Workload is there and could not be taken."""
     cluster, key, over = claim.cluster, claim.key, claim.over
-    if key.uid in core.caution.set_aside:
+    if core.knowledge.slices.holder(key.uid) in core.caution.set_aside:
         pass  # nobody can tell what its record says: it is asked again when somebody can
-    elif core.knowledge.workload_of(key.uid) is None:
+    elif core.knowledge.placed_workload(key.uid) is None:
         if not recovery_lists.leaves(core, cluster, key):
             placing.drop_stray(core, cluster, key, over=over)
-    elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
+    elif (attempt := core.placed(key)) is not None and attempt.key != key:
         reports.stray(core, claim)  # its Workload is there, and is at another attempt
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import giving_back, membership, placing, releasing, unexplained, verdicts
+from gatelift.core.dispatching import chain_ends, giving_back, membership, placing, releasing, unexplained, verdicts
 from gatelift.core.records import epochs, gone, metadata_patches, release_writes, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -129,7 +129,7 @@ def deleted(case: Case) -> None:
     """
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     left = case.work.is_out_of_queue
-    for cluster, ahead in core.caution.named(attempt.uid):
+    for cluster, ahead in core.caution.named(attempt.key.uid):
         placing.drop_stray(core, cluster, ahead.key, over=ahead.over)
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
@@ -145,6 +145,8 @@ def deleted(case: Case) -> None:
         # Its quota is free once the record says that it goes.
         attempt.deletes_workload()
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
+        return
+    if chain_ends.touches_target(case):
         return
     if attempt.state is not AttemptState.ENDED:
         unwritten = not case.rec.reserved
@@ -201,6 +203,8 @@ def ended(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if membership.is_unshown(case):
         return  # each that shows its end looks here again
+    if chain_ends.touches_target(case):
+        return
     outcome = _outcome(case)
     if outcome.how is Wire.FINISHED:
         _write_finished(case, outcome)
@@ -210,7 +214,7 @@ def ended(case: Case) -> None:
         return
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if core.caution.runs_unrecorded(attempt.uid):
+    if core.caution.runs_unrecorded(attempt.key.uid):
         core.end_attempt(attempt.uid)  # it waits, in the epoch that runs somewhere, until nothing of that does
         core.mark_workload(attempt.workload)
     elif rec.epoch_used or rec.epoch <= attempt.epoch:

@@ -54,7 +54,7 @@ def converse(case: Case, owner: Owner) -> None:
     """Tell the cluster of a live placement, whose object is there, what it has to know in the present session."""
     core, known, attempt, now = case.core, case.known, case.attempt, case.now
     view = open_view(core, attempt.cluster)
-    held = core.caution.halted or core.caution.holds(attempt.uid)
+    held = core.caution.halted or core.caution.holds(attempt.key.uid)
     if view is None or held or attempt.state is AttemptState.LOST:
         return
     if is_unexplained(attempt, view):
@@ -295,7 +295,7 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, *, over: bool, gone:
     """
     if core.caution.halted:
         return
-    gone = core.knowledge.workload_of(key.uid) is None if gone is None else gone
+    gone = core.knowledge.placed_workload(key.uid) is None if gone is None else gone
     message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=why_not_live(core, cluster, key))
     view = open_view(core, cluster)
     if view is None or core.sessions.tells_stray(cluster, view.session, key, over=over):

@@ -129,7 +129,7 @@ def why_not_live(core: Core, cluster: str, key: PlacementKey) -> str:
 
     Its agent may be behind, and would end objects that have come to their end.
     """
-    known = core.knowledge.workload_of(key.uid) if cluster == LOCAL_CLUSTER else None
+    known = core.knowledge.placed_workload(key.uid) if cluster == LOCAL_CLUSTER else None
     if known is None:
         return texts.NOT_LIVE
     kind, rec = core.knowledge.readings[key_of(known.metadata)]

@@ -35,14 +35,14 @@ class Choice:
     placed_in: str = ""  # of a cluster in doubt (`record.in_session`)
 
 
-def _with_epoch(workload: Workload, conditions: tuple[Condition, ...], epoch: int, wall: str) -> tuple[Condition, ...]:
+def with_epoch(workload: Workload, conditions: tuple[Condition, ...], epoch: int, wall: str) -> tuple[Condition, ...]:
     """Say which epoch the reservation has that is written, where no check's state says it."""
     return put(
         conditions, status_writes.condition(workload, epochs.EPOCH_USED, TRUE, texts.QUOTA_RESERVED, str(epoch)), wall
     )
 
 
-def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
+def reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
     """End Evicted, Preempted and the like, as a new reservation does, keeping what they said; it has a new epoch."""
     for type_ in (texts.EVICTED, texts.PREEMPTED, texts.BLOCKED_ON_GATES):
         old = find(conditions, type_)
@@ -70,8 +70,8 @@ def _as_granted(workload: Workload, admission: Admission) -> Admission:
 
 def reservation_write(workload: Workload, reserve: Reserve, epoch: int, wall: str) -> bytes:
     """Write a reservation without winner: QuotaReserved=True, the admission, its epoch, all checks as they stand."""
-    conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
-    conditions = _with_epoch(workload, conditions, epoch, wall)
+    conditions = reset_by_reservation(workload, workload.status.conditions, wall)
+    conditions = with_epoch(workload, conditions, epoch, wall)
     reserved = status_writes.condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),
@@ -88,10 +88,10 @@ def admission_write(
     workload: Workload, reserve: Reserve, choice: Choice | int, wall: str, besides: tuple[Condition, ...] = ()
 ) -> bytes:
     """Write a winner, or an admission without placement (`choice` its epoch): one write for it all, and conditions."""
-    conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
+    conditions = reset_by_reservation(workload, workload.status.conditions, wall)
     if isinstance(choice, int) or not choice.check:
         epoch = choice if isinstance(choice, int) else choice.epoch
-        conditions = _with_epoch(workload, conditions, epoch, wall)
+        conditions = with_epoch(workload, conditions, epoch, wall)
     reserved = status_writes.condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     others = (name for name in reserve.checks if isinstance(choice, int) or name != choice.check)
     conditions = admitted_by.told(put(conditions, reserved, wall), others, workload.metadata.generation, wall)

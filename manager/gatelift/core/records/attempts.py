@@ -12,6 +12,7 @@ from gatelift.core.records.drains import AllLeave
 from gatelift.core.records.heard_troubles import TroubledObjects
 from gatelift.core.records.offer_round import OfferRound
 from gatelift.core.records.shown_objects import MERGE_SECONDS, next_pause
+from gatelift.core.records.size_states import PlacedSize
 from gatelift.core.records.told import ToldMembers
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.decoding.unknown_fields import known_part
@@ -72,9 +73,10 @@ class Attempt(TroubledObjects):
     as used (R5), so it must be raised. `reserved_for`: the pod sets that quota was reserved for, None if read from it.
     """
 
-    uid: str
+    uid: str  # of the Workload that is its record
     workload: ObjectKey
     epoch: int
+    chain: str = ""  # by what it is placed, where that is not its record's UID: of the first slice of its chain
     state: AttemptState = AttemptState.PENDING
     cluster: str = ""
     reserve: Reserve | None = None
@@ -125,12 +127,13 @@ class Attempt(TroubledObjects):
     gates_session: int = 0
     _told: ToldMembers | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
+    size: PlacedSize = field(default_factory=PlacedSize)
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda
 
     def __post_init__(self) -> None:
         """Name both once; every step asks for them."""
-        self.key = PlacementKey(self.uid, self.epoch)
+        self.key = PlacementKey(self.chain or self.uid, self.epoch)
         self.look = Key(Look.WORKLOAD, self.workload)
 
     @property
@@ -139,6 +142,11 @@ class Attempt(TroubledObjects):
         if self._told is None:
             self._told = ToldMembers()
         return self._told
+
+    def moves_to(self, uid: str, workload: ObjectKey, reserve: Reserve | None) -> None:
+        """Take that its record is another slice of its chain: what is placed goes on, by the name that it has."""
+        self.uid, self.workload, self.look = uid, workload, Key(Look.WORKLOAD, workload)
+        self.reserve, self.reserved_for, self.asked_on, self.asked_for = reserve, None, "", ()
 
     @property
     def live(self) -> bool:
@@ -366,6 +374,11 @@ class Attempt(TroubledObjects):
             self.asked_on, self.asked_for = version, ()
         if self.reserve is not None:
             self.asked_for = (*self.asked_for[1 - ASKED_MAX :], AskedReservation(self.epoch, self.reserve.admission))
+
+    def regranted(self, reserve: Reserve, version: str) -> None:
+        """Take that less is asked to be charged, on a version of its Workload."""
+        self.reserve = reserve
+        self.asks(version)
 
     def has_asked(self, version: str, epoch: int, admission: Admission | None) -> bool:
         """Say whether just this was asked to be written on that version."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift.core.api.user_objects import Name, UserObject, is_of_members, made_for, members_of, names_of
+from gatelift.core.records.chains import SliceIndex
 from gatelift.core.records.record import Record
 from gatelift.core.records.work import Owner, Work, Works
 from gatelift_kinds.kind import Kind
@@ -81,6 +82,7 @@ class Knowledge:
     by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
     works: Works = field(default_factory=Works)
+    slices: SliceIndex = field(default_factory=SliceIndex)
     local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
     cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
     cohorts: dict[str, Cohort] = field(default_factory=dict)
@@ -204,6 +206,7 @@ class Knowledge:
         self.has_gone(known.metadata.uid)
         self.readings.pop(key, None)
         self.names.pop(known.metadata.uid, None)
+        self.slices.drop(known.metadata.uid)
         del self.workloads[key]  # last: until then it can be dropped again
         return known
 
@@ -234,6 +237,10 @@ class Knowledge:
         """Return the Workload of a UID."""
         key = self.workload_by_uid.get(uid)
         return self.workloads.get(key) if key is not None else None
+
+    def placed_workload(self, uid: str) -> Workload | None:
+        """Return the Workload on which a placement of this UID stands: of a chain, its record."""
+        return self.workload_of(self.slices.holder(uid))
 
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)

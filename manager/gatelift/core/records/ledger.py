@@ -63,6 +63,19 @@ class AttemptLedger:
         self.charges[uid] = Charge(epoch, now)
         self.reserved += 1
 
+    def moves(self, before: str, after: str) -> None:
+        """Take that the charge of one slice is another one's: as one charge, which begins and ends no attempt.
+
+        The engine has taken it over with the reservation (`Reserve.replaces`); what is drained or blocked goes along.
+        """
+        known = self.charges.pop(before, None)
+        if known is None:
+            return
+        there = self.charges.get(after)
+        if there is not None and there.released_at is None:
+            self.released += 1  # it was booked by itself, by a leader that did not know of the chain yet
+        self.charges[after] = known
+
     def undo(self, uid: str) -> None:
         """Strike a reservation of which nothing was written: as if it had not been."""
         known = self.charges.get(uid)

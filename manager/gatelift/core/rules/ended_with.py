@@ -20,7 +20,7 @@ from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 def is_due(case: Case) -> bool:
     """Say whether the user's object is to be deleted now: nothing of it runs, and the record is in no doubt."""
     caution = case.core.caution
-    return is_to_come(case) and not caution.halted and not caution.holds(case.attempt.uid)
+    return is_to_come(case) and not caution.halted and not caution.holds(case.attempt.key.uid)
 
 
 def is_to_come(case: Case) -> bool:

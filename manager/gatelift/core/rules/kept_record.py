@@ -41,6 +41,7 @@ from gatelift.core.rules import shares
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
+from gatelift_kinds.shared import slices
 from gatelift_kube.decoding.unknown_fields import known_part
 from gatelift_kube.objects.conditions import find, is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
@@ -142,7 +143,7 @@ def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) ->
         is_over = before.epoch < after.written_epoch <= raised
     else:
         is_over = before.epoch <= epochs.returned(seen) <= raised or raised > epochs.annotated(known)
-    granted_otherwise = after.reserved and _granted(known) != _granted(seen)
+    granted_otherwise = after.reserved and _granted(known) != _granted(seen) and not _is_resized(known, seen)
     return not is_over and (_held(before) != _held(after) or granted_otherwise)
 
 
@@ -163,7 +164,27 @@ def _is_regranted(attempt: Attempt, before: Record, after: Record, known: Worklo
     """
     if attempt.state not in LIVE | _UNPLACED or not after.reserved or before.written_epoch != after.written_epoch:
         return False
-    return _granted(known) != _granted(seen)
+    own = attempt.has_asked(known.metadata.resource_version, after.written_epoch, _granted(seen))
+    return _granted(known) != _granted(seen) and not own
+
+
+def _is_resized(known: Workload, seen: Workload) -> bool:
+    """Say whether what is granted to an elastic Workload changed as its leader changes it: who follows takes it so.
+
+    A count comes down to what its own pod set asks for. One that goes up charges more, which is never wrong.
+    """
+    before, after = known.status.admission, seen.status.admission
+    if before is None or after is None or not slices.asks(known.metadata.annotations):
+        return False
+    asked = {one.name: one.count for one in seen.spec.pod_sets}
+    granted = {one.name: one for one in before.pod_set_assignments}
+    return before.cluster_queue == after.cluster_queue and all(
+        (old := granted.get(one.name)) is not None
+        and old.flavors == one.flavors
+        and one.count is not None
+        and (one.count == asked.get(one.name) or one.count >= (old.count or 0))
+        for one in after.pod_set_assignments
+    )
 
 
 def _granted(workload: Workload) -> Admission | None:

@@ -1,6 +1,6 @@
 """What a Workload says of objects that have to be made again (Kueue's WaitingForReplacementPods), and when. Pure.
 
-Of works of several objects alone. While it says so, it gets no quota (`works.owners.changing`). An eviction says it in
+Of works of several objects alone. While it says so, it gets no quota (`works.asking.changing`). An eviction says it in
 the write that gives its quota back; no eviction waits for such a write. Neighbours: `works.reconcile` asks in its
 passes, `dispatching.endings` for the write of an end; `gatelift_kinds.pod_group.ends` counts who is missing.
 """

@@ -34,6 +34,13 @@ def after_finish(case: Case) -> None:
         api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
 
 
+def of_slice(core: Core, known: Workload, now: float) -> None:
+    """Delete a slice that is past and was kept long enough: its object may run on by a later one."""
+    kept, said = core.settings.retention.after_finished, find(known.status.conditions, texts.FINISHED)
+    if kept is not None and _due(core, known, said, kept, now):
+        api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_FINISHED)
+
+
 def after_deactivation(case: Case) -> bool:
     """Delete the user's object of a Workload that we deactivated long enough ago; True if that was asked for."""
     core, known, now = case.core, case.known, case.now

@@ -46,6 +46,7 @@ from gatelift.core.state.untaken import Untaken
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
 from gatelift.core.state.word_writes import WordWrites
+from gatelift_admission.values.model import Reserve
 from gatelift_kinds.registry import Registry
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import EmitEvent, KubeObject
@@ -201,6 +202,17 @@ class Core:
         self.end_attempt(attempt.uid)
         self._attempts[attempt.uid] = attempt
 
+    def placed(self, key: PlacementKey) -> Attempt | None:
+        """Return the attempt of what is called so on the wire: of a chain, on whichever slice it stands now."""
+        return self._attempts.get(self.knowledge.slices.holder(key.uid))
+
+    def move_attempt(self, attempt: Attempt, uid: str, workload: ObjectKey, reserve: Reserve | None) -> None:
+        """Take that another slice of its chain is the record of an attempt, whose own one, if any, is over."""
+        self.end_attempt(uid)
+        del self._attempts[attempt.uid]
+        attempt.moves_to(uid, workload, reserve)
+        self._attempts[uid] = attempt
+
     def end_attempt(self, uid: str) -> None:
         """Take that an attempt is over; what is kept about its Workload stays, see `forgetting`."""
         attempt = self._attempts.pop(uid, None)
@@ -327,7 +339,7 @@ class Core:
             return
         ref = self.creations.owner_of(key)  # kept until the Workload is seen: a create of unknown outcome is read first
         waiting = self.knowledge.owners.get(ref) if ref is not None else None
-        if waiting is not None and waiting.workload == key:
+        if waiting is not None and (waiting.workload == key or waiting.kind.sliced):
             self.mark_owner(waiting)
         elif not self.inflight.busy(ObjectRef(WORKLOAD, key)):
             self.creations.done(key)

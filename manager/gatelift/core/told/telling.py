@@ -63,6 +63,8 @@ def _of_attempt(core: Core, known: Workload, attempt: Attempt, purpose: Purpose)
         _reserved(core, known, attempt)
     if purpose in WINNER:
         _admitted(core, known, attempt)
+    if purpose is Purpose.GROW:
+        _grown(core, known, attempt)
     if purpose in EVICTS:
         _evicted(core, known, attempt)
     if purpose in RELEASES:
@@ -105,6 +107,14 @@ def _admitted(core: Core, known: Workload, attempt: Attempt) -> None:
         _workload(core, known, event_texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
         _owner(core, known, event_texts.DISPATCHED, event_texts.dispatched(known.status.cluster_name))
     _note(core, known, attempt, Happened.ADMITTED, _Story("admitted", {Span.QUEUED: queued, Span.CHECKS: waited}))
+
+
+def _grown(core: Core, known: Workload, attempt: Attempt) -> None:
+    """Tell of a slice that has become the record: of it people see what they see of any that is admitted."""
+    if attempt.reserve is not None:
+        _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
+    _workload(core, known, texts.ADMITTED, event_texts.admitted_event(queue_of(core, known, attempt), 0.0))
+    core.note("a later slice takes the place of the one before", attempt, fields=(("uid", attempt.uid),))
 
 
 def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:

@@ -22,7 +22,7 @@ from gatelift.core.rules import (
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.told import telling
-from gatelift.core.works import requeueing
+from gatelift.core.works import growing, requeueing
 from gatelift_admission.values.model import Reserve
 
 
@@ -40,8 +40,8 @@ def towards_admission(case: Case) -> None:
         attempt.end_for(outgrown.ENDING)
         core.mark_attempt(attempt)
         return
-    if core.caution.holds(rec.uid):
-        attempt.wait_for((texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch)))
+    if core.caution.holds(attempt.key.uid):
+        attempt.wait_for((texts.EPOCH_AHEAD, reports.why_held(core, attempt.key.uid, rec.highest_epoch)))
     attempt.wait_for(attempt.waiting or kept_out.why(core, known))
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(case)
@@ -49,6 +49,9 @@ def towards_admission(case: Case) -> None:
     if verdicts.keep_required(case) or (case.kind is not None and in_use.workload(core, known)):
         return
     reserve = attempt.reserve or reserve
+    if growing.is_target(case):
+        growing.admit(case, reserve)
+        return
     dispatching = targets.multikueue_check(core, reserve.checks)
     others = [name for name in reserve.checks if name != dispatching]
     if others and not _checks(case, others):

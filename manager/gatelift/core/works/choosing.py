@@ -7,6 +7,7 @@ is too many, each in a pass of its own; whose a Workload is says `records.work`.
 
 from __future__ import annotations
 
+from gatelift.core.records.chain import Chain, Role
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Work
 from gatelift.core.state.core import Core
@@ -20,6 +21,9 @@ def current_of(core: Core, work: Work) -> Workload | None:
     """
     if not work.objects:
         return None
+    chain = chain_of(core, work)
+    if chain is not None:
+        return core.knowledge.workload_of(chain.current.uid) if chain.current is not None else None
     named = core.knowledge.workloads.get(work.objects[0].workload)
     if named is not None and not is_foreign(work, named) and core.knowledge.work_of(named) is work:
         return named
@@ -45,6 +49,9 @@ def target_of(core: Core, work: Work) -> Workload | None:
     current = current_of(core, work)
     if current is None:
         return None
+    chain = chain_of(core, work)
+    if chain is not None:
+        return core.knowledge.workload_of(chain.target.uid) if chain.target is not None else None
     others = (core.knowledge.workloads[key] for key in work.in_order())
     targets = [each for each in others if _replaces(core, work, each, current)]
     return max(targets, key=lambda each: each.metadata.creation_timestamp or "", default=None)
@@ -55,6 +62,9 @@ def is_surplus(core: Core, work: Work, known: Workload) -> bool:
     current = current_of(core, work)
     if current is known or not work.objects:
         return False
+    role = role_of(core, work, known)
+    if role is not None:
+        return role is Role.SURPLUS
     if current is None or not _replaces(core, work, known, current):
         return True
     return target_of(core, work) is not known
@@ -65,6 +75,40 @@ def placed_surplus(core: Core, work: Work) -> list[Workload]:
     placed = (core.knowledge.workloads[key] for key in work.placed)
     standing = (each for each in placed if each.metadata.deletion_timestamp is None)
     return [each for each in standing if core.knowledge.work_of(each) is work and is_surplus(core, work, each)]
+
+
+def chain_of(core: Core, work: Work) -> Chain | None:
+    """Return the one chain of a work that counts: what is placed, else has quota, else has the highest number.
+
+    None where it has no slices. One that the end of its record has left without a next one comes last.
+    """
+    if work.gathered is not None or not work.objects or not work.objects[0].kind.sliced:
+        return None
+    return core.knowledge.slices.chosen(work.id)
+
+
+def role_of(core: Core, work: Work, known: Workload) -> Role | None:
+    """Return what a Workload is among the slices of its work, None where it is none."""
+    own = core.knowledge.slices.of(known.metadata.uid)
+    if own is None:
+        return None
+    chosen = chain_of(core, work)
+    if chosen is None or chosen.uid == own.uid:
+        return own.roles[known.metadata.uid]
+    rec = core.knowledge.readings[key_of(known.metadata)][1]
+    if rec.finished:
+        return Role.PAST
+    return Role.SURPLUS if rec.reserved else Role.OUT_OF_SYNC
+
+
+def is_past(core: Core, known: Workload) -> bool:
+    """Say whether a Workload is a slice that is no more what runs, nor next to."""
+    if core.knowledge.slices.slice_of(known.metadata.uid) is None:
+        return False
+    return role_of(core, core.knowledge.work_of(known), known) in NOT_CURRENT
+
+
+NOT_CURRENT = frozenset({Role.SUPERSEDED, Role.OUT_OF_SYNC, Role.PAST})
 
 
 def _replaces(core: Core, work: Work, known: Workload, current: Workload) -> bool:

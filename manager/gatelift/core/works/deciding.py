@@ -113,4 +113,5 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
     attempt.take_reserve(decision, known.spec.pod_sets if known is not None else None, now)
     core.waiting_reasons.said(decision.uid)
     core.budget.leave(WriteAsk(Key(Look.WORKLOAD, decision.key), Purpose.WHY_WAITING))
-    core.ledger.charge(decision.uid, attempt.epoch, now)
+    if not decision.replaces:  # else it is the charge of its chain, which moves once that is written
+        core.ledger.charge(decision.uid, attempt.epoch, now)

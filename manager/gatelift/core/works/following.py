@@ -24,7 +24,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, owners
+from gatelift.core.works import asking, choosing, growing
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.kueue import Workload
@@ -37,6 +37,8 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     if known is None:
         return
     reports.doubt(core, known)
+    if choosing.is_past(core, known):
+        return  # nothing of it is placed, whatever it shows
     case = case_of(core, known, now)
     kept_record.tell(core, known, case.attempt)
     if known.status.reclaimable_pods:  # until here its object may not have been known, and what is over counts by that
@@ -54,7 +56,7 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
     if attempt is not None and begins:
         endings.superseded(core, attempt, now)
     if attempt is None or begins:
-        attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch)
+        attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch, chain=core.knowledge.slices.chain_uid(rec.uid))
         core.begin_attempt(attempt)
         if work.gathered is not None:  # who succeeded before is not charged again
             attempt.gives_back(shares.over(core, known, attempt, work.gathered))
@@ -89,7 +91,7 @@ def _stands(attempt: Attempt, rec: Record) -> bool:
     return attempt.live and not rec.written_epoch
 
 
-def _reserve_of(known: Workload) -> Reserve | None:
+def reserve_of(known: Workload) -> Reserve | None:
     """Return the engine's decision as the object shows it."""
     admission = known.status.admission
     if admission is None:
@@ -111,7 +113,7 @@ def _catch_up(case: Case) -> None:
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
-        reserve = _reserve_of(known)
+        reserve = reserve_of(known)
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.recall_reserve(reserve, now)
         attempt.follow(Internal.RESERVE)
@@ -148,7 +150,8 @@ def _has_no_turn(case: Case) -> bool:
     if case.kind is None:
         work = case.core.knowledge.works.gathered_at(key_of(case.known.metadata))
         return work is not None and work.gathered is not None and work.gathered.awaits(case.known)
-    return not case.work.objects or choosing.is_surplus(case.core, case.work, case.known)
+    surplus = not case.work.objects or choosing.is_surplus(case.core, case.work, case.known)
+    return surplus or growing.has_no_turn(case)
 
 
 def settle_queueing(case: Case) -> None:
@@ -159,10 +162,10 @@ def settle_queueing(case: Case) -> None:
     if waits:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent
-    waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.uid)
+    waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.key.uid)
     waits = waits or _has_no_turn(case) or kept_out.why(core, known) is not None
     is_pending = attempt.state is AttemptState.PENDING
-    if waits or (is_pending and (owners.changing(core, known) or credit.keeps_out(case))):
+    if waits or (is_pending and (asking.changing(core, known) or credit.keeps_out(case))):
         core.ledger.block(attempt.uid)
     else:
         core.ledger.unblock(attempt.uid)

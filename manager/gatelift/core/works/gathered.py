@@ -24,7 +24,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import event_texts, mirror, shown_end
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, ending_objects, group_words, looking_again, owners
+from gatelift.core.works import asking, choosing, ending_objects, group_words, looking_again, owners
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -352,7 +352,7 @@ def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, 
         group_words.tell(core, work, owner, (NOT_COMPOSED, str(error)), now)
         return False
     kept = ("podSets",) if gathered.asks_for(workload) else ()
-    owners.update_workload(core, workload, document["spec"], kept)
+    asking.update_workload(core, workload, document["spec"], kept)
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, owner.object.metadata.uid, texts.UPDATED_WORKLOAD, text)
     return False

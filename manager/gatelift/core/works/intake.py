@@ -17,7 +17,7 @@ from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, rea
 from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_moments
-from gatelift.core.works import looking_again, owners
+from gatelift.core.works import looking_again, owners, slices_seen
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
@@ -48,7 +48,7 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
             return  # the answer to a write of ours, that the watch has overtaken with what somebody wrote after it
     match obj:
         case kueue.Workload():
-            workload_seen(core, obj, now)
+            workload_seen(core, obj, now, raw)
         case kueue.ClusterQueue():
             _cluster_queue(core, obj)
         case kueue.LocalQueue():
@@ -196,7 +196,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
     return True
 
 
-def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
+def workload_seen(core: Core, obj: kueue.Workload, now: float, raw: bytes = b"") -> None:
     """Take a Workload; one of the same name and another UID means that the earlier one is gone."""
     key = key_of(obj.metadata)
     if core.knowledge.saw_go(obj.metadata.uid):
@@ -209,12 +209,13 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     names = names_of(core.kinds, obj)
     kind = owners.kind_of(core, names)
     rec = record.read(obj, travels=kind is not None)
-    believed = kept_record.believed(core, obj, rec)
+    believed = slices_seen.believed(core, kept_record.believed(core, obj, rec), rec)
     if believed is not obj:
         obj, rec = believed, record.read(believed, travels=kind is not None)
     again = again and known is not None and not is_older(obj.metadata, known.metadata)
     if not core.knowledge.put_workload(obj, (kind, rec), names, again=again):
         return
+    slices_seen.take(core, obj, kind, raw)
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
     unrecorded.charge(core, obj)  # one that was not known
@@ -249,7 +250,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     if was_placed:  # nobody waits for what never was: thousands may name one object
         predecessors.wake(core, predecessors.places_of(core, known))
     core.resting.forget(ref_of(known))
-    core.knowledge.drop_workload(key)
+    slices_seen.drop(core, key, uid)
     core.mark_work(work)
     core.mark_gathered_at(key)
 
@@ -261,8 +262,11 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     that waited for a record that nobody writes any more.
     """
     attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
+    placed = core.knowledge.slices.chain_uid(rec.uid)
+    if core.knowledge.slices.holder(placed) != rec.uid and (attempt is None or not attempt.live):
+        return  # a slice that is past: what runs stands on a later one
     unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside
-    for cluster, ahead in core.caution.named(known.metadata.uid):
+    for cluster, ahead in core.caution.named(placed):
         if not ahead.over:
             _vanished(core, known, None, cluster, ahead.key)
     if attempt is not None and attempt.live:
@@ -270,7 +274,7 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     elif attempt is not None:
         endings.vanished(core, attempt)
     elif unmade and core.leads(core.now) and rec.reserved and rec.cluster:  # gone before its attempt was made
-        _vanished(core, known, None, rec.cluster, PlacementKey(rec.uid, rec.epoch))
+        _vanished(core, known, None, rec.cluster, PlacementKey(placed, rec.epoch))
 
 
 def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluster: str, placed: PlacementKey) -> None:

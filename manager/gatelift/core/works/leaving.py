@@ -21,7 +21,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.works import choosing, owners
+from gatelift.core.works import choosing, growing, owners
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
@@ -61,8 +61,8 @@ def own_end(case: Case) -> bool:
     What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
     """
     owner, attempt, gathered = case.work.stands_for_all, case.attempt, case.work.gathered
-    if owner is None:
-        return False
+    if owner is None or growing.is_target(case):
+        return False  # a slice that waits goes with the end of what runs
     outcome = owner.kind.outcome(owner.object) if gathered is None else gathered.outcome(case.known)
     if outcome is None:
         return False

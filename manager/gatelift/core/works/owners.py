@@ -6,7 +6,6 @@ of a report is shown and when.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +27,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import mirror, pod_troubles, shown_end
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, ending_objects
+from gatelift.core.works import asking, choosing, ending_objects, resizing
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import placed_on
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
@@ -38,7 +37,7 @@ from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects import selectors
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
-from gatelift_kube.objects.kueue import Workload, WorkloadSpec
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 
 OF_A_GROUP = (
@@ -189,6 +188,8 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         _tell_out_of_queue(core, owner)
         return
     key = owner.workload
+    free = resizing.free_ref(core, owner) if kind.resizes(obj) else None
+    key = free.key if free is not None else key
     ref = ObjectRef(WORKLOAD, key)
     if api_requests.blocked(core, ref, owner.look, now):
         core.creations.begin(key, owner.ref)  # perhaps a write to one before it, which is gone: its answer looks here
@@ -205,6 +206,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     except KindError as error:
         core.event(owner.ref, obj.metadata.uid, NOT_COMPOSED, str(error), warning=True)
         return
+    body = resizing.named(body, key) if key != owner.workload else body
     body = labelled(body, obj.metadata.labels, core.settings.copied_labels)
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=owner.ref)
 
@@ -231,10 +233,12 @@ def _follow(case: Case, owner: Owner) -> None:
     priorities.follow_label(case, owner)
     if attempt.state in NO_WINNER and hold_back(core, owner, attempt.uid, now):
         return
+    if resizing.step(case, owner):
+        return
     if attempt.state is AttemptState.PENDING:
         _keep_alike(case, owner)
         return
-    if attempt.state in CHOOSING and kind.suspended(obj) and not kind.equivalent(workload, obj):
+    if attempt.state in CHOOSING and kind.suspended(obj) and not asking.is_alike(kind, workload, obj):
         attempt.deletes_workload()
         _delete_workload(core, workload, owner.look, now)  # it got quota for something else; nothing of it runs
         return
@@ -279,33 +283,13 @@ _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
 
 
-def changing(core: Core, workload: Workload) -> bool:
-    """Say whether a waiting Workload is not (any more) what its object asks for, or that one is still to be held back.
-
-    A pod changes little, but whoever may edit Workloads can make one ask for less. The object's own pass sees to it.
-    """
-    work = core.knowledge.work_of(workload)
-    if work.gathered is not None:
-        gathered = work.gathered
-        return gathered.lacks() is not None or gathered.waits(workload) or not gathered.matches(workload)
-    owner = work.only_object
-    if owner is None:
-        return False
-    if owner.kind.pods_are_children and not owner.kind.suspended(owner.object):
-        return True
-    return not owner.kind.equivalent(workload, owner.object)
-
-
-_NOTHING_ASKED = dict.fromkeys(field.encode_name for field in msgspec.structs.fields(WorkloadSpec))
-"""What an owner does not ask for any more is taken off its Workload: a merge patch keeps what it does not name."""
-
-
 def _keep_alike(case: Case, owner: Owner) -> None:
     """Update a waiting Workload in place when its owner asks for something else now; its place in the queue stays."""
     core, workload = case.core, case.known
     kind, obj = owner.kind, owner.object
     same_queue = kind.queue_name(obj) == workload.spec.queue_name
-    if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
+    sized = kind.resizes(obj) and kind.same_shape(workload, obj)  # its counts are `resizing`'s
+    if (same_queue and asking.is_alike(kind, workload, obj)) or not kind.suspended(obj):
         return
     if ends.is_deleted(workload.metadata):
         return  # it goes; made alike, it would take a pod with it that asks for something else (`ended_with`)
@@ -315,25 +299,12 @@ def _keep_alike(case: Case, owner: Owner) -> None:
     priority = priorities.resolve(core, owner)
     if priority is None:  # it waits for that class as what it was, and asks for all that its object does
         priority = Priority(value=workload.spec.priority or 0, ref=workload.spec.priority_class_ref)
-    update_workload(core, workload, msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))["spec"])
+    asked = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))["spec"]
+    asking.update_workload(core, workload, asked, ("podSets",) if sized else ())
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
         _tell_out_of_queue(core, owner)
-
-
-def update_workload(core: Core, workload: Workload, asked: dict[str, Any], kept: Iterable[str] = ()) -> None:
-    """Ask for the write by which a waiting Workload has the spec that is asked for; that it is active stays.
-
-    `kept`: fields that stay as they are, too.
-    """
-    spec = {**_NOTHING_ASKED, **asked}
-    for name in ("active", *kept):
-        spec.pop(name, None)
-    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
-    api_requests.patch_workload(
-        core, workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), Purpose.UPDATE_WORKLOAD, status=False
-    )
 
 
 def hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
@@ -342,7 +313,7 @@ def hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
     Reached from complete lists only, by who leads. Not while dispatch is halted, or the workload is held: a record that
     is older than what runs says nothing about its admission.
     """
-    if core.caution.halted or core.caution.holds(uid):
+    if core.caution.halted or core.caution.holds(core.knowledge.slices.chain_uid(uid)):
         return False
     lets_itself_go = owner.kind.lets_itself_go(owner.object)
     if lets_itself_go and not _managed_namespace(core, owner):
@@ -359,7 +330,7 @@ def _hold_back_unheard(core: Core, owner: Owner, attempt: Attempt) -> bool:
 
     Its agent does not know of it, so nobody else would (HD-255). What we have let go carries our additions.
     """
-    if attempt.state is not AttemptState.LOST or core.caution.halted or core.caution.holds(attempt.uid):
+    if attempt.state is not AttemptState.LOST or core.caution.halted or core.caution.holds(attempt.key.uid):
         return False
     step = owner.kind.local_hold_step(owner.object)
     if step is not None:

@@ -26,7 +26,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import made_there, pod_troubles
-from gatelift.core.works import admitting, following, leaving, reclaiming, requeueing
+from gatelift.core.works import admitting, following, growing, leaving, past_slices, reclaiming, requeueing, shrinking
 from gatelift_kube.values.resources import ObjectKey
 
 
@@ -38,7 +38,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     rec = core.knowledge.readings[key][1]
     if api_requests.blocked(core, rec.ref, Key(Look.WORKLOAD, key), now):
         return
-    if higher_terms.hold(core, rec, now):  # R3
+    if higher_terms.hold(core, rec, now) or past_slices.look(core, rec, now):  # R3
         return
     case = following.case_of(core, known, now)
     membership.settle(case.work, case.attempt, known)
@@ -46,6 +46,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if not rec.finished:
         following.settle_queueing(case)
     _due(case)
+    growing.look_behind(case)
     kept_owner.write_back(core, known, case.work, now)  # last: nothing waits for it, and it may be refused for ever
 
 
@@ -58,7 +59,7 @@ def _due(case: Case) -> None:
     goes = is_told and leaving.goes(case)
     if raising.raise_epoch(core, case.known, rec, goes=goes):
         return
-    reports.drop_raised(core, rec.uid, rec.highest_epoch)
+    reports.drop_raised(core, case.attempt.key.uid, rec.highest_epoch)
     if is_told:
         _next_step(case, goes=goes)
     held.show(case)
@@ -100,6 +101,8 @@ def _onward(case: Case) -> None:
         pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in NO_WINNER:
         admitting.towards_admission(case)
+    elif attempt.live and shrinking.give_back(case):
+        pass  # the answer marks it again
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
         several = (

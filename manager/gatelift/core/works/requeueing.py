@@ -23,7 +23,7 @@ from gatelift_kube.values.resources import ObjectKey
 def pending(case: Case) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
-    if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
+    if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(attempt.key.uid):
         attempt.raises_epoch()
         api_requests.patch_workload(
             core,
@@ -58,8 +58,8 @@ def pending(case: Case) -> None:
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
     """Return why a workload is kept out of its queue, whatever the quota; people are told once."""
-    if core.caution.holds(rec.uid):
-        held = texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch)
+    if core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
+        held = texts.EPOCH_AHEAD, reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
         core.waiting_reasons.say(rec.uid, held)
         return held
     waits = kept_out.why(core, known)

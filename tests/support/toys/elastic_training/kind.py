@@ -23,6 +23,8 @@ _GATE = {"name": markers.ELASTIC_JOB}
 class ElasticTrainingKind(TrainingKind):
     """See `gatelift_kinds.shared.resizes.Resizes`."""
 
+    sliced: bool = True
+
     def gated(self, obj: Training) -> bool:
         notes = obj.metadata.annotations
         return slices.asks(notes) or ANNOTATION_SIZE in notes

@@ -1,0 +1,94 @@
+"""The writes of sizes: of a record that moves to the next slice of its chain, and of one that is charged less. Pure.
+
+The first is one status write of that slice: winner, epoch, policy and counts, copied from the record and not chosen
+anew, in the term of who writes it, conditional on the version at which its number was read (Size 1). The second comes
+after the cluster has answered (Size 2). Neighbours: `admission_writes`, `status_writes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from gatelift.core import texts
+from gatelift.core.records import admission_writes, admitted_by, epochs, status_writes
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Reserve
+from gatelift_kube.objects.conditions import TRUE, find, put
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, Workload
+from gatelift_kube.objects.meta import Condition
+from gatelift_wire.values.keys import ANNOTATION_TERM
+
+
+def growth_write(target: Workload, record: Workload, reserve: Reserve, term: int, wall: str) -> bytes:
+    """Write that a slice is the record from now on, in the place of `record`: all that this says of its placement.
+
+    Since when quota is reserved and admitted goes along: what runs is no younger for having grown.
+    """
+    conditions = admission_writes.reset_by_reservation(target, target.status.conditions, wall)
+    if not record.status.cluster_name:
+        conditions = admission_writes.with_epoch(target, conditions, epochs.of(record), wall)
+    reserved = status_writes.condition(target, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
+    admitted = status_writes.condition(target, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
+    conditions = admitted_by.told(conditions, admitted_by.names(record), target.metadata.generation, wall)
+    for one in (reserved, admitted, find(record.status.conditions, texts.PODS_READY)):
+        if one is not None:
+            conditions = put(conditions, one, wall)
+    status = record.status
+    return status_writes.status_write(
+        target,
+        conditions=_since(conditions, status.conditions),
+        admission=reserve.admission,
+        admission_checks=tuple(_in_term(check, term) for check in status.admission_checks),
+        cluster_name=status.cluster_name or None,
+        nominated_cluster_names=(),
+        resource_requests=(),
+        accumulated_past_execution_time_seconds=status.accumulated_past_execution_time_seconds,
+    )
+
+
+_GO_ALONG = frozenset({texts.QUOTA_RESERVED, texts.ADMITTED, texts.PODS_READY})
+
+
+def _since(conditions: tuple[Condition, ...], before: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Return conditions that stand since when those of the same type and status stood before."""
+    stood = {(each.type, each.status): each.last_transition_time for each in before if each.type in _GO_ALONG}
+    return tuple(
+        msgspec.structs.replace(
+            each, last_transition_time=stood.get((each.type, each.status), each.last_transition_time)
+        )
+        for each in conditions
+    )
+
+
+def _in_term(check: AdmissionCheckState, term: int) -> AdmissionCheckState:
+    """Return the state of a check, with what stands in it of a winner in the term of who writes it (R3)."""
+    updates = tuple(
+        msgspec.structs.replace(update, annotations={**update.annotations, ANNOTATION_TERM: str(term)})
+        if ANNOTATION_TERM in update.annotations
+        else update
+        for update in check.pod_set_updates
+    )
+    return msgspec.structs.replace(check, pod_set_updates=updates)
+
+
+def lowered(admission: Admission, counts: Mapping[str, int]) -> Admission:
+    """Return a reservation for so many pods, in the pod sets in which these are fewer; none is raised."""
+    assignments = tuple(_of_pods(one, counts.get(one.name)) for one in admission.pod_set_assignments)
+    return msgspec.structs.replace(admission, pod_set_assignments=assignments)
+
+
+def _of_pods(one: PodSetAssignment, count: int | None) -> PodSetAssignment:
+    if count is None or one.count is None or not 0 <= count < one.count:
+        return one
+    usage = {
+        name: amounts.to_quantity(amounts.parse(quantity, name) // one.count * count, name)
+        for name, quantity in one.resource_usage.items()
+    }
+    return msgspec.structs.replace(one, resource_usage=usage, count=count)
+
+
+def shrink_write(record: Workload, admission: Admission) -> bytes:
+    """Write that a record is charged less: what it was answered that no more can run than that."""
+    return status_writes.status_write(record, admission=admission)

@@ -1,0 +1,93 @@
+"""The way of a slice that waits to grow what runs: its turn, and the one write by which it becomes the record (SL-10).
+
+It is placed where the record is, in the same attempt: nothing is chosen. What is placed goes over to it once that write
+is seen, and the slice before is finished then. Neighbours: `following` asks whether it has a turn, `admitting` has it
+admitted.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import endings
+from gatelift.core.records import size_writes
+from gatelift.core.records.attempt_states import AttemptState
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.chain import Chain, Role
+from gatelift.core.rules import targets
+from gatelift.core.state import api_requests
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
+from gatelift.core.works import choosing
+from gatelift_admission.values.model import Reserve
+from gatelift_kinds.shared.sizes import counts_of
+from gatelift_kube.objects.kueue import Workload
+
+_MAY_GROW = frozenset({AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING})
+
+
+def is_target(case: Case) -> bool:
+    """Say whether a Workload waits to grow what runs."""
+    return choosing.role_of(case.core, case.work, case.known) is Role.TARGET
+
+
+def has_no_turn(case: Case) -> bool:
+    """Say whether a slice gets no quota now: it is past, nothing runs that it could grow, or that may not grow."""
+    core, role = case.core, choosing.role_of(case.core, case.work, case.known)
+    if role is None:
+        return False
+    chain = choosing.chain_of(core, case.work)
+    if chain is None or chain.is_held:
+        return True
+    if role is Role.TARGET:
+        return _record_of(case, chain) is None
+    return role is not Role.CURRENT
+
+
+def look_behind(case: Case) -> None:
+    """Look at the slice that waits behind a record with each look at that: what kept it from its turn may be over."""
+    chain = case.core.knowledge.slices.of(case.rec.uid)
+    if chain is not None and chain.target is not None and chain.target.uid != case.rec.uid:
+        case.core.mark_workload(chain.target.key)
+
+
+def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
+    """Return the record that a slice may grow now and its attempt; None where that leaves, or is about to change.
+
+    What is written of the record comes first: a slice that is in some pod set below it waits until that is lowered.
+    """
+    core, owner = case.core, case.work.only_object
+    if owner is None or not owner.kind.resizes(owner.object):
+        return None  # sizes stay as they are
+    if chain.record is None or core.inflight.busy(core.knowledge.readings[chain.record.key][1].ref):
+        return None
+    known, attempt = core.knowledge.workloads[chain.record.key], core.attempts.get(chain.record.uid)
+    if attempt is None or attempt.state not in _MAY_GROW or attempt.ending is not None:
+        return None
+    if attempt.epoch != case.attempt.epoch or not known.spec.active or known.metadata.deletion_timestamp is not None:
+        return None
+    above = counts_of(case.known)
+    below = any(above.get(name, 0) < count for name, count in counts_of(known).items())
+    return None if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve) else (known, attempt)
+
+
+def _others(core: Core, reserve: Reserve | None) -> bool:
+    """Say whether checks of other controllers are asked for, whose word about a growth nobody waits for yet."""
+    checks = reserve.checks if reserve is not None else ()
+    dispatching = targets.multikueue_check(core, checks)
+    return any(name != dispatching for name in checks)
+
+
+def admit(case: Case, reserve: Reserve) -> None:
+    """Write that a slice is the record from now on, or give its reservation back where nothing may grow any more."""
+    core, attempt = case.core, case.attempt
+    chain = choosing.chain_of(core, case.work)
+    found = _record_of(case, chain) if chain is not None and not chain.is_held else None
+    if found is None or _others(core, reserve):
+        endings.strike(core, attempt, case.now)
+        core.mark_attempt(attempt)
+        return
+    if core.caution.halted:
+        attempt.used_nowhere({"": core.caution.halted})
+        return
+    body = size_writes.growth_write(case.known, found[0], reserve, core.term, core.wall.text(case.now))
+    api_requests.patch_workload(core, case.known, body, Purpose.GROW)

@@ -1,0 +1,82 @@
+"""Slices that are no more what runs: they are finished, kept, and let go, and nothing that runs ends by it (SL-13).
+
+Neighbours: `reconcile` asks first in a pass over a Workload, `choosing` which of several chains counts.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.api.purposes import Purpose
+from gatelift.core.records import metadata_patches, status_writes
+from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Role
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.record import Record
+from gatelift.core.rules import retention
+from gatelift.core.state import api_requests
+from gatelift.core.state.core import Core
+from gatelift.core.works import choosing
+from gatelift_kinds.shared.made_for import is_orphan
+from gatelift_kinds.shared.markers import RESOURCE_IN_USE
+from gatelift_kube.objects.kueue import Workload
+
+NOT_WANTED = "The workload slice is out of sync with its parent job"
+"""As Kueue has it."""
+
+
+def look(core: Core, rec: Record, now: float) -> bool:
+    """Look at a Workload that is a slice and no more what runs, nor next to; False where it is another one."""
+    one = core.knowledge.slices.slice_of(rec.uid)
+    if one is None:
+        return False
+    known = core.knowledge.workloads[rec.ref.key]
+    work = core.knowledge.work_of(known)
+    role = choosing.role_of(core, work, known)
+    if role not in choosing.NOT_CURRENT:
+        return False
+    attempt = core.attempts.get(rec.uid)
+    if attempt is not None and attempt.live:
+        return False  # nobody knows of what took its place: it ends as any Workload does
+    _close(core, rec)
+    if known.metadata.deletion_timestamp is not None:
+        _let_go(core, known)
+    elif not rec.finished:
+        finish(core, known, _said(core, known, role), now)
+    elif not work.objects and is_orphan(known):
+        api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
+    else:
+        retention.of_slice(core, known, now)
+    return True
+
+
+def _close(core: Core, rec: Record) -> None:
+    """Strike what was begun of a slice that waited: it has no turn any more."""
+    core.ledger.block(rec.uid)
+    if rec.uid in core.attempts:
+        core.end_attempt(rec.uid)
+        core.ledger.undo(rec.uid)
+    core.failures.gone(rec.uid)
+
+
+def _said(core: Core, known: Workload, role: Role) -> tuple[str, str]:
+    """Return reason and message of Finished, in Kueue's form."""
+    chain = core.knowledge.slices.of(known.metadata.uid)
+    if role is Role.SUPERSEDED and chain is not None and chain.record is not None:
+        return REPLACED, replaced(chain.record.uid, chain.record.owner[3])
+    return OUT_OF_SYNC, NOT_WANTED
+
+
+def finish(core: Core, known: Workload, said: tuple[str, str], now: float) -> None:
+    """Write Finished for this reason with this message, and tell it."""
+    body = status_writes.finished_write(known, *said, core.wall.text(now))
+    api_requests.patch_workload(core, known, body, Purpose.FINISH_SLICE)
+    core.event(ref_of(known), known.metadata.uid, *said)
+
+
+def replaced(by: str, owner: str) -> str:
+    """Return what is said of a slice whose place is taken, as Kueue says it: by the UIDs of slice and object."""
+    return f"Replaced to accommodate a workload (UID: {by}, JobUID: {owner}) due to workload slice aggregation"
+
+
+def _let_go(core: Core, known: Workload) -> None:
+    body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
+    if body is not None:
+        api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
