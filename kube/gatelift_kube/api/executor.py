@@ -3,6 +3,7 @@
 Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
 written at the same time, within the budget. The time limit of a write runs from `submit`, so that how late it may
 land counts from the decision (protocol rule R1), however long it would have waited for its turn.
+Namespaces take turns: who makes thousands of objects in one has his own writes wait behind each other.
 No task, timer or lock per object: a fixed number of workers takes from queues.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from gatelift_kube.api.client import Client
 from gatelift_kube.deciding import making_room
 from gatelift_kube.deciding.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.deciding.errors import KubeError, TooLargeError, write_error
+from gatelift_kube.deciding.fair_line import FairLine
+from gatelift_kube.deciding.fair_line import Share as FairShare
 from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
 from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
@@ -45,6 +48,8 @@ from gatelift_kube.values.unreadable import UNREADABLE
 
 CAPACITY = 4096
 """Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+OWN_MIN = 64
+"""Writes of one namespace that are taken also where as many wait as may: as many as are under way at a time."""
 DEADLINE_SLACK = 0.05
 """A try that ended this close to the write's own time limit was ended by it: it waited in vain for a connection, and
 nothing says that the API server is in trouble or that the object should be left alone for a while."""
@@ -80,6 +85,25 @@ class _Lane:
     busy: bool = False
     queued: Traffic | None = None
 
+    @property
+    def share(self) -> FairShare:
+        """In whose share the first write waits: its namespace's, and in it that of what something is kept for."""
+        first = self.waiting[0].command
+        return self.ref.key.namespace, "holds" if isinstance(first, Patch) and first.holds else ""
+
+
+class _Ready(asyncio.Queue[_Lane]):
+    """Lanes whose next write may go out: shares take turns."""
+
+    def _init(self, maxsize: int) -> None:
+        self._queue: FairLine[_Lane] = FairLine()
+
+    def _put(self, item: _Lane) -> None:
+        self._queue.stand(item, item.share)
+
+    def _get(self) -> _Lane:
+        return self._queue.take()
+
 
 class Executor:
     """Takes commands (`submit`) and carries them out while `run` runs. Belongs to one event loop.
@@ -104,6 +128,7 @@ class Executor:
         self._emit = emit
         self._record = record
         self._capacity = capacity
+        self._own_min = min(OWN_MIN, capacity)
         self._write_seconds = min(write_seconds, WRITE_SECONDS_MAX)
         self._policy = policy or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -111,14 +136,15 @@ class Executor:
         shares = (limits or budget()).shares
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
-        self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
+        self._ready = {traffic: _Ready() for traffic in self._shares}
         self._lanes: dict[ObjectRef, _Lane] = {}
         self._held = 0
+        self._held_of: Counter[str] = Counter()  # by namespace; only those of which any is held
         self._log = structlog.get_logger("gatelift.kube.executor")
 
     @property
     def room(self) -> int:
-        """How many more writes `submit` takes now."""
+        """How many more writes `submit` takes now, of whichever namespace; below 0 where some took more than that."""
         return self._capacity - self._held
 
     @property
@@ -129,16 +155,18 @@ class Executor:
     def submit(self, command: ApiWrite | EmitEvent, traffic: Traffic | None = None) -> None:
         """Take a command. Its outcome comes through `emit`, never from inside this call.
 
-        `traffic` None means `traffic_of(command)`. Raises WritesFullError where `room` is 0; the command is then not
-        taken and has no outcome.
+        `traffic` None means `traffic_of(command)`. Raises WritesFullError where there is no `room`, and
+        its namespace has `OWN_MIN` there already; the command is then not taken and has no outcome.
         """
         if isinstance(command, EmitEvent):
             if self._record is not None:
                 self._record(command)
             return
-        if self._held >= self._capacity:
+        namespace = command.ref.key.namespace
+        if self._held >= self._capacity and self._held_of[namespace] >= self._own_min:
             raise WritesFullError(f"{self._capacity} writes wait already; {command.ref} was not taken")
         self._held += 1
+        self._held_of[namespace] += 1
         kind = traffic or traffic_of(command)
         lane = self._lanes.get(command.ref)
         if lane is None:
@@ -162,7 +190,7 @@ class Executor:
             await asyncio.wait(workers, timeout=STOP_SECONDS)
             for lane in list(self._lanes.values()):
                 while lane.waiting:
-                    self._answer(_not_sent(lane.waiting.popleft().command, "the process is stopping"))
+                    self._answer(lane.ref, _not_sent(lane.waiting.popleft().command, "the process is stopping"))
             self._lanes.clear()
 
     def _queue(self, lane: _Lane) -> None:
@@ -188,7 +216,7 @@ class Executor:
             try:
                 outcome = await self._carry_out(pending, bucket)
             except asyncio.CancelledError:
-                self._answer(_stopped(pending))
+                self._answer(lane.ref, _stopped(pending))
                 raise
             except Exception as error:  # noqa: BLE001 (containment: one write ends no process)
                 # A defect of ours in one write, which may have been sent: who asked looks, and all others go on.
@@ -200,12 +228,15 @@ class Executor:
                 self._queue(lane)
             else:
                 self._lanes.pop(lane.ref, None)
-            self._answer(outcome)
+            self._answer(lane.ref, outcome)
             if traffic is Traffic.STATUS and pending.sent_at is not None:
                 await asyncio.sleep(rest(self._clock() - pending.sent_at))
 
-    def _answer(self, outcome: WriteDone | WriteFailed) -> None:
+    def _answer(self, ref: ObjectRef, outcome: WriteDone | WriteFailed) -> None:
         self._held -= 1
+        self._held_of[ref.key.namespace] -= 1
+        if not self._held_of[ref.key.namespace]:
+            del self._held_of[ref.key.namespace]
         self._emit(outcome)
 
     async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
