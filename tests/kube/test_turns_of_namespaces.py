@@ -61,6 +61,22 @@ async def test_hd_501_one_write_waits_for_one_of_each_other_namespace(informs: b
     assert made.ids().index(MANY) <= 1
 
 
+async def test_hd_501_nobody_takes_the_next_turn_before_it_is_there() -> None:
+    """Each of those that write took what was first in line and waited with it for its token."""
+    made = Carried(
+        cast("Client", AnswersAtOnce()),
+        limits=Budget(dict.fromkeys(Traffic, Share(in_flight=MANY // 2, per_second=200.0, burst=1))),
+    )
+    for number in range(MANY):
+        made.executor.submit(patch(number))
+    async with running(made):
+        await until(made.ids)
+        before = len(made.ids())
+        made.executor.submit(patch(MANY, namespace="few"))
+        await until(lambda: MANY in made.ids())
+    assert made.ids().index(MANY) <= before + 2
+
+
 async def test_hd_501_what_quota_is_kept_for_does_not_wait_behind_all_else_of_its_namespace() -> None:
     made = carried()
     for number in range(MANY):

@@ -137,6 +137,7 @@ class Executor:
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
         self._ready = {traffic: _Ready() for traffic in self._shares}
+        self._next = {traffic: asyncio.Lock() for traffic in self._shares}  # one at a time waits for its turn
         self._lanes: dict[ObjectRef, _Lane] = {}
         self._held = 0
         self._held_of: Counter[str] = Counter()  # by namespace; only those of which any is held
@@ -205,16 +206,11 @@ class Executor:
             self._ready[traffic].put_nowait(lane)
 
     async def _work(self, traffic: Traffic) -> None:
-        ready = self._ready[traffic]
-        bucket = self._buckets[traffic]
         while True:
-            lane = await ready.get()
-            if lane.busy or not lane.waiting or lane.queued is not traffic:
-                continue  # taken by another worker since
-            lane.busy, lane.queued = True, None
-            pending = lane.waiting.popleft()
+            await self._next[traffic].acquire()
+            lane, pending = await self._taken(traffic)
             try:
-                outcome = await self._carry_out(pending, bucket)
+                outcome = await self._has_turn(pending, traffic) or await self._carry_out(pending)
             except asyncio.CancelledError:
                 self._answer(lane.ref, _stopped(pending))
                 raise
@@ -239,20 +235,34 @@ class Executor:
             del self._held_of[ref.key.namespace]
         self._emit(outcome)
 
-    async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
-        command = pending.command
-        now = self._clock()
-        wait = bucket.take(now)
-        latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
-        if now + wait < latest and wait > 0:
-            await asyncio.sleep(wait)
-        if self._clock() >= latest or now + wait >= latest:
-            bucket.give_back()
-            return _not_sent(
-                command,
-                f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
-            )
-        tried = 0
+    async def _taken(self, traffic: Traffic) -> tuple[_Lane, _Pending]:
+        """Take the next write of the lane whose turn is next."""
+        while True:
+            lane = await self._ready[traffic].get()
+            if not lane.busy and lane.waiting and lane.queued is traffic:  # else taken by another worker since
+                lane.busy, lane.queued = True, None
+                return lane, lane.waiting.popleft()
+
+    async def _has_turn(self, pending: _Pending, traffic: Traffic) -> WriteFailed | None:
+        """Wait for a write's token, and let the next one wait for its own; return what is answered where none came."""
+        bucket, now = self._buckets[traffic], self._clock()
+        try:
+            wait = bucket.take(now)
+            latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
+            if now + wait < latest and wait > 0:
+                await asyncio.sleep(wait)
+        finally:
+            self._next[traffic].release()
+        if self._clock() < latest and now + wait < latest:
+            return None
+        bucket.give_back()
+        return _not_sent(
+            pending.command,
+            f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
+        )
+
+    async def _carry_out(self, pending: _Pending) -> WriteDone | WriteFailed:
+        command, tried = pending.command, 0
         pending.sent_at = self._clock()
         while True:
             before, pending.maybe_done = pending.maybe_done, True
