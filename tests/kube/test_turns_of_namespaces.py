@@ -1,4 +1,4 @@
-"""HD-501, HD-503: who writes thousands in one namespace keeps nobody else's one write, or event, waiting."""
+"""HD-501, HD-503, HD-504: who asks for thousands in one namespace keeps nobody else's write, event or read waiting."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import pytest
 
+from gatelift_kube.api import reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.executor import OWN_MIN, WritesFullError
+from gatelift_kube.api.reads import Reads
 from gatelift_kube.deciding import event_series
 from gatelift_kube.deciding.budget import Budget, Share, Traffic
 from gatelift_kube.deciding.event_series import EventSeries
 from gatelift_kube.deciding.writes import EmitEvent, Patch
+from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import POD
 from support.servers.carried import Carried, create, running
 from support.servers.fake_apiserver import ref_of
@@ -37,7 +40,9 @@ def carried(**settings: Any) -> Carried:
 
 
 def patch(write_id: int, *, holds: bool = False, informs: bool = False, namespace: str = "many") -> Patch:
-    return Patch(write_id=write_id, ref=ref_of(POD, f"p{write_id}", namespace), body=b"{}", holds=holds, informs=informs)
+    return Patch(
+        write_id=write_id, ref=ref_of(POD, f"p{write_id}", namespace), body=b"{}", holds=holds, informs=informs
+    )
 
 
 def taken(made: Carried, namespace: str, most: int) -> int:
@@ -51,7 +56,7 @@ def taken(made: Carried, namespace: str, most: int) -> int:
 
 
 @pytest.mark.parametrize("informs", [False, True], ids=["transitions", "texts"])
-async def test_hd_501_one_write_waits_for_one_of_each_other_namespace(informs: bool) -> None:  # noqa: FBT001 (a case)
+async def test_hd_501_one_write_waits_for_one_of_each_other_namespace(informs: bool) -> None:
     made = carried()
     for number in range(MANY):
         made.executor.submit(patch(number, informs=informs))
@@ -98,6 +103,44 @@ async def test_hd_501_where_one_namespace_has_all_places_another_one_still_gets_
         await until(lambda: len(made.ids()) == MANY + OWN_MIN)
         assert made.executor.held == 0
         assert taken(made, "few", 2 * OWN_MIN) == 2 * OWN_MIN, "there is room for all"
+
+
+# --- reads --------------------------------------------------------------------------------------------------
+
+
+class Asked:
+    """Reads of (namespace, number), and in which order they were made or refused."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, int]] = []
+        self.refused: list[tuple[str, int]] = []
+        self.reads = Reads[tuple[str, int]](
+            self._read, lambda command, _why: self.refused.append(command), lambda one: one[0]
+        )
+
+    async def _read(self, command: tuple[str, int]) -> None:
+        self.done.append(command)
+
+    def ask(self, namespace: str, count: int) -> None:
+        for number in range(count):
+            self.reads.ask((namespace, number))
+
+
+async def test_hd_504_one_read_waits_for_one_of_each_other_namespace() -> None:
+    asked, supervisor = Asked(), Supervisor(lambda _name, _error: None)
+    asked.ask("many", MANY)
+    asked.ask("few", 1)
+    asked.reads.start(supervisor)
+    await until(lambda: len(asked.done) == MANY + 1)
+    await supervisor.stop()
+    assert asked.done.index(("few", 0)) <= 1
+
+
+async def test_hd_504_where_one_namespace_has_all_places_another_one_still_gets_its_own() -> None:
+    asked = Asked()
+    asked.ask("many", reads.READS_MAX + 1)
+    asked.ask("few", reads.OWN_MIN + 1)
+    assert asked.refused == [("many", reads.READS_MAX), ("few", reads.OWN_MIN)]
 
 
 # --- events -------------------------------------------------------------------------------------------------

@@ -66,7 +66,9 @@ def none_of_many(command: Create | Patch | Delete) -> WriteError | None:
 
 def flooded() -> World:
     """Return a world in which more objects of one namespace wait to be written than decisions may be ahead."""
-    made = a_world([*a_setting(cpu=PODS), kueue_object("LocalQueue", "main", {"clusterQueue": "shared"}, namespace=MANY)])
+    made = a_world(
+        [*a_setting(cpu=PODS), kueue_object("LocalQueue", "main", {"clusterQueue": "shared"}, namespace=MANY)]
+    )
     made.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": MANY}})
     made.fail = none_of_many
     for number in range(machine.DECIDED_AHEAD + 1):

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -24,8 +25,8 @@ from gatelift_kube.api.client import Client
 from gatelift_kube.deciding import making_room
 from gatelift_kube.deciding.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.deciding.errors import KubeError, TooLargeError, write_error
-from gatelift_kube.deciding.fair_line import FairLine
-from gatelift_kube.deciding.fair_line import Share as FairShare
+from gatelift_kube.deciding.fair_line import Share
+from gatelift_kube.deciding.fair_room import FairRoom
 from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
 from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
@@ -42,6 +43,7 @@ from gatelift_kube.deciding.writes import (
 )
 from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.process.fair_queue import FairQueue
 from gatelift_kube.process.tasks import STOP_SECONDS, spawn
 from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
 from gatelift_kube.values.unreadable import UNREADABLE
@@ -86,23 +88,10 @@ class _Lane:
     queued: Traffic | None = None
 
     @property
-    def share(self) -> FairShare:
+    def share(self) -> Share:
         """In whose share the first write waits: its namespace's, and in it that of what something is kept for."""
         first = self.waiting[0].command
         return self.ref.key.namespace, "holds" if isinstance(first, Patch) and first.holds else ""
-
-
-class _Ready(asyncio.Queue[_Lane]):
-    """Lanes whose next write may go out: shares take turns."""
-
-    def _init(self, maxsize: int) -> None:
-        self._queue: FairLine[_Lane] = FairLine()
-
-    def _put(self, item: _Lane) -> None:
-        self._queue.stand(item, item.share)
-
-    def _get(self) -> _Lane:
-        return self._queue.take()
 
 
 class Executor:
@@ -127,8 +116,7 @@ class Executor:
         self._client = client
         self._emit = emit
         self._record = record
-        self._capacity = capacity
-        self._own_min = min(OWN_MIN, capacity)
+        self._room = FairRoom(capacity, OWN_MIN)
         self._write_seconds = min(write_seconds, WRITE_SECONDS_MAX)
         self._policy = policy or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -136,22 +124,20 @@ class Executor:
         shares = (limits or budget()).shares
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
-        self._ready = {traffic: _Ready() for traffic in self._shares}
+        self._ready = {traffic: FairQueue(attrgetter("share")) for traffic in self._shares}
         self._next = {traffic: asyncio.Lock() for traffic in self._shares}  # one at a time waits for its turn
         self._lanes: dict[ObjectRef, _Lane] = {}
-        self._held = 0
-        self._held_of: Counter[str] = Counter()  # by namespace; only those of which any is held
         self._log = structlog.get_logger("gatelift.kube.executor")
 
     @property
     def room(self) -> int:
         """How many more writes `submit` takes now, of whichever namespace; below 0 where some took more than that."""
-        return self._capacity - self._held
+        return self._room.left
 
     @property
     def held(self) -> int:
         """How many writes wait or are under way."""
-        return self._held
+        return self._room.held
 
     def submit(self, command: ApiWrite | EmitEvent, traffic: Traffic | None = None) -> None:
         """Take a command. Its outcome comes through `emit`, never from inside this call.
@@ -163,11 +149,8 @@ class Executor:
             if self._record is not None:
                 self._record(command)
             return
-        namespace = command.ref.key.namespace
-        if self._held >= self._capacity and self._held_of[namespace] >= self._own_min:
-            raise WritesFullError(f"{self._capacity} writes wait already; {command.ref} was not taken")
-        self._held += 1
-        self._held_of[namespace] += 1
+        if not self._room.take(command.ref.key.namespace):
+            raise WritesFullError(f"{self._room.capacity} writes wait already; {command.ref} was not taken")
         kind = traffic or traffic_of(command)
         lane = self._lanes.get(command.ref)
         if lane is None:
@@ -229,10 +212,7 @@ class Executor:
                 await asyncio.sleep(rest(self._clock() - pending.sent_at))
 
     def _answer(self, ref: ObjectRef, outcome: WriteDone | WriteFailed) -> None:
-        self._held -= 1
-        self._held_of[ref.key.namespace] -= 1
-        if not self._held_of[ref.key.namespace]:
-            del self._held_of[ref.key.namespace]
+        self._room.give_back(ref.key.namespace)
         self._emit(outcome)
 
     async def _taken(self, traffic: Traffic) -> tuple[_Lane, _Pending]:
