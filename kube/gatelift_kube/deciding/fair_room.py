@@ -1,6 +1,6 @@
 """How many requests may wait in all, and how many of each share where that is all taken. Pure.
 
-Neighbours: `fair_line` (whose turn is next), `executor` and `reads` (whose requests these are).
+Neighbours: `executor` and `reads`, whose requests these are.
 """
 
 from __future__ import annotations
