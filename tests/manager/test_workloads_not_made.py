@@ -38,7 +38,9 @@ def test_hd_505_who_waits_for_a_workload_that_is_refused_is_told_why(
     world = refusing(error)
     world.api.apply(document)
     world.settle()
-    ((kind, message, warning),) = told(world)
+    found = told(world)
+    assert len(found) == 1
+    ((kind, message, warning),) = found
     assert (kind, warning) == (document["kind"], True)
     assert message.startswith("Its Workload cannot be made, which is tried again: ")
     world.fail = None
