@@ -27,7 +27,8 @@ from support.manager.api import seen
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
 from support.manager.world import World, a_world
 
-FEW, MANY = 50, 800
+FEW, MANY = 100, 800
+"""Above the events that are taken between two decisions: with as many a call decides, however many there are."""
 ASIDE = 150
 """Calls that a look may cost more with many than with few, of some thousand: what is kept in order grows a little."""
 

@@ -3,6 +3,7 @@
 Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
 written at the same time, within the budget. The time limit of a write runs from `submit`, so that how late it may
 land counts from the decision (protocol rule R1), however long it would have waited for its turn.
+Namespaces take turns: who makes thousands of objects in one has his own writes wait behind each other.
 No task, timer or lock per object: a fixed number of workers takes from queues.
 """
 
@@ -14,6 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -23,6 +25,8 @@ from gatelift_kube.api.client import Client
 from gatelift_kube.deciding import making_room
 from gatelift_kube.deciding.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.deciding.errors import KubeError, TooLargeError, write_error
+from gatelift_kube.deciding.fair_line import Share
+from gatelift_kube.deciding.fair_room import FairRoom
 from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
 from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
@@ -39,12 +43,15 @@ from gatelift_kube.deciding.writes import (
 )
 from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.process.clock import Clock, monotonic
+from gatelift_kube.process.fair_queue import FairQueue
 from gatelift_kube.process.tasks import STOP_SECONDS, spawn
 from gatelift_kube.values.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
 from gatelift_kube.values.unreadable import UNREADABLE
 
 CAPACITY = 4096
 """Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+OWN_MIN = 64
+"""Writes of one namespace that are taken also where as many wait as may: as many as are under way at a time."""
 DEADLINE_SLACK = 0.05
 """A try that ended this close to the write's own time limit was ended by it: it waited in vain for a connection, and
 nothing says that the API server is in trouble or that the object should be left alone for a while."""
@@ -80,6 +87,12 @@ class _Lane:
     busy: bool = False
     queued: Traffic | None = None
 
+    @property
+    def share(self) -> Share:
+        """In whose share the first write waits: its namespace's, and in it that of what something is kept for."""
+        first = self.waiting[0].command
+        return self.ref.key.namespace, "holds" if isinstance(first, Patch) and first.holds else ""
+
 
 class Executor:
     """Takes commands (`submit`) and carries them out while `run` runs. Belongs to one event loop.
@@ -103,7 +116,7 @@ class Executor:
         self._client = client
         self._emit = emit
         self._record = record
-        self._capacity = capacity
+        self._room = FairRoom(capacity, OWN_MIN)
         self._write_seconds = min(write_seconds, WRITE_SECONDS_MAX)
         self._policy = policy or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -111,34 +124,33 @@ class Executor:
         shares = (limits or budget()).shares
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
-        self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
+        self._ready = {traffic: FairQueue(attrgetter("share")) for traffic in self._shares}
+        self._next = {traffic: asyncio.Lock() for traffic in self._shares}  # one at a time waits for its turn
         self._lanes: dict[ObjectRef, _Lane] = {}
-        self._held = 0
         self._log = structlog.get_logger("gatelift.kube.executor")
 
     @property
     def room(self) -> int:
-        """How many more writes `submit` takes now."""
-        return self._capacity - self._held
+        """How many more writes `submit` takes now, of whichever namespace; below 0 where some took more than that."""
+        return self._room.left
 
     @property
     def held(self) -> int:
         """How many writes wait or are under way."""
-        return self._held
+        return self._room.held
 
     def submit(self, command: ApiWrite | EmitEvent, traffic: Traffic | None = None) -> None:
         """Take a command. Its outcome comes through `emit`, never from inside this call.
 
-        `traffic` None means `traffic_of(command)`. Raises WritesFullError where `room` is 0; the command is then not
-        taken and has no outcome.
+        `traffic` None means `traffic_of(command)`. Raises WritesFullError where there is no `room`, and
+        its namespace has `OWN_MIN` there already; the command is then not taken and has no outcome.
         """
         if isinstance(command, EmitEvent):
             if self._record is not None:
                 self._record(command)
             return
-        if self._held >= self._capacity:
-            raise WritesFullError(f"{self._capacity} writes wait already; {command.ref} was not taken")
-        self._held += 1
+        if not self._room.take(command.ref.key.namespace):
+            raise WritesFullError(f"{self._room.capacity} writes wait already; {command.ref} was not taken")
         kind = traffic or traffic_of(command)
         lane = self._lanes.get(command.ref)
         if lane is None:
@@ -162,7 +174,7 @@ class Executor:
             await asyncio.wait(workers, timeout=STOP_SECONDS)
             for lane in list(self._lanes.values()):
                 while lane.waiting:
-                    self._answer(_not_sent(lane.waiting.popleft().command, "the process is stopping"))
+                    self._answer(lane.ref, _not_sent(lane.waiting.popleft().command, "the process is stopping"))
             self._lanes.clear()
 
     def _queue(self, lane: _Lane) -> None:
@@ -177,18 +189,13 @@ class Executor:
             self._ready[traffic].put_nowait(lane)
 
     async def _work(self, traffic: Traffic) -> None:
-        ready = self._ready[traffic]
-        bucket = self._buckets[traffic]
         while True:
-            lane = await ready.get()
-            if lane.busy or not lane.waiting or lane.queued is not traffic:
-                continue  # taken by another worker since
-            lane.busy, lane.queued = True, None
-            pending = lane.waiting.popleft()
+            await self._next[traffic].acquire()
+            lane, pending = await self._taken(traffic)
             try:
-                outcome = await self._carry_out(pending, bucket)
+                outcome = await self._has_turn(pending, traffic) or await self._carry_out(pending)
             except asyncio.CancelledError:
-                self._answer(_stopped(pending))
+                self._answer(lane.ref, _stopped(pending))
                 raise
             except Exception as error:  # noqa: BLE001 (containment: one write ends no process)
                 # A defect of ours in one write, which may have been sent: who asked looks, and all others go on.
@@ -200,28 +207,42 @@ class Executor:
                 self._queue(lane)
             else:
                 self._lanes.pop(lane.ref, None)
-            self._answer(outcome)
+            self._answer(lane.ref, outcome)
             if traffic is Traffic.STATUS and pending.sent_at is not None:
                 await asyncio.sleep(rest(self._clock() - pending.sent_at))
 
-    def _answer(self, outcome: WriteDone | WriteFailed) -> None:
-        self._held -= 1
+    def _answer(self, ref: ObjectRef, outcome: WriteDone | WriteFailed) -> None:
+        self._room.give_back(ref.key.namespace)
         self._emit(outcome)
 
-    async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
-        command = pending.command
-        now = self._clock()
-        wait = bucket.take(now)
-        latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
-        if now + wait < latest and wait > 0:
-            await asyncio.sleep(wait)
-        if self._clock() >= latest or now + wait >= latest:
-            bucket.give_back()
-            return _not_sent(
-                command,
-                f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
-            )
-        tried = 0
+    async def _taken(self, traffic: Traffic) -> tuple[_Lane, _Pending]:
+        """Take the next write of the lane whose turn is next."""
+        while True:
+            lane = await self._ready[traffic].get()
+            if not lane.busy and lane.waiting and lane.queued is traffic:  # else taken by another worker since
+                lane.busy, lane.queued = True, None
+                return lane, lane.waiting.popleft()
+
+    async def _has_turn(self, pending: _Pending, traffic: Traffic) -> WriteFailed | None:
+        """Wait for a write's token, and let the next one wait for its own; return what is answered where none came."""
+        bucket, now = self._buckets[traffic], self._clock()
+        try:
+            wait = bucket.take(now)
+            latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
+            if now + wait < latest and wait > 0:
+                await asyncio.sleep(wait)
+        finally:
+            self._next[traffic].release()
+        if self._clock() < latest and now + wait < latest:
+            return None
+        bucket.give_back()
+        return _not_sent(
+            pending.command,
+            f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
+        )
+
+    async def _carry_out(self, pending: _Pending) -> WriteDone | WriteFailed:
+        command, tried = pending.command, 0
         pending.sent_at = self._clock()
         while True:
             before, pending.maybe_done = pending.maybe_done, True

@@ -1,16 +1,17 @@
 """Reads on request, a few at a time: who asks is answered by an event, or told at once that too many wait.
 
-Neighbours: the adapters of manager and agent say what is read and how it is answered.
+Namespaces take turns. Neighbours: the adapters of manager and agent say what is read and how it is answered.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 import structlog
 
+from gatelift_kube.deciding.fair_room import FairRoom
+from gatelift_kube.process.fair_queue import FairQueue
 from gatelift_kube.process.tasks import Supervisor
 
 READS_MAX = 1024
@@ -21,6 +22,9 @@ READS_AT_ONCE = 8
 """Of these so many are under way: a thousand are read in seconds, and the API server sees no more of it than of one
 more client."""
 
+OWN_MIN = READS_AT_ONCE
+"""Of one namespace so many may wait also where all places are taken by others."""
+
 COMMAND_CHARS_MAX = 512
 """Of a command that raised so much is logged: others' names and labels are in it."""
 
@@ -28,17 +32,25 @@ C = TypeVar("C")
 
 
 class Reads(Generic[C]):
-    """Carries out commands of type `C` in the order in which they came, `READS_AT_ONCE` at a time."""
+    """Carries out commands of type `C`, in the order in which they came in a namespace, `READS_AT_ONCE` at a time."""
 
-    def __init__(self, read: Callable[[C], Awaitable[None]], refused: Callable[[C, str], None]) -> None:
+    def __init__(
+        self,
+        read: Callable[[C], Awaitable[None]],
+        refused: Callable[[C, str], None],
+        namespace: Callable[[C], str],
+    ) -> None:
         """`read` asks and answers, and raises for a defect only, which is logged and ends that one read.
 
-        `refused` answers what was not taken, or not answered, and says why.
+        `refused` answers what was not taken, or not answered, and says why. `namespace`: for whose sake it is read, ""
+        for nobody's.
         """
         self._read = read
+        self._namespace = namespace
         self._refused = refused
         self._log = structlog.get_logger("gatelift.kube.reads")
-        self._waiting: asyncio.Queue[C] = asyncio.Queue(maxsize=READS_MAX)
+        self._waiting: FairQueue[C] = FairQueue(lambda command: (namespace(command),))
+        self._room = FairRoom(READS_MAX, OWN_MIN)
 
     def start(self, supervisor: Supervisor) -> None:
         """Read until the supervisor stops."""
@@ -47,14 +59,15 @@ class Reads(Generic[C]):
 
     def ask(self, command: C) -> None:
         """Take a command; returns at once."""
-        try:
+        if self._room.take(self._namespace(command)):
             self._waiting.put_nowait(command)
-        except asyncio.QueueFull:
+        else:
             self._refused(command, f"{READS_MAX} reads wait already")
 
     async def _work(self) -> None:
         while True:
             command = await self._waiting.get()
+            self._room.give_back(self._namespace(command))
             try:
                 await self._read(command)
             except Exception as error:  # noqa: BLE001 (containment: one read ends no process)

@@ -2,7 +2,8 @@
 
 After the rules of the event correlators of Kubernetes: an event that repeats within six minutes raises the count of the
 first; the eleventh text about one object for one reason is told as *combined*. Times are monotonic seconds (`now`) for
-deciding and seconds since 1970 (`wall`) for people.
+deciding and seconds since 1970 (`wall`) for people. Namespaces take turns, and the one that has most waiting loses some
+when there are too many: thousands of one namespace keep nobody else's one from being told.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift_kube.deciding.fair_line import FairLine
 from gatelift_kube.deciding.writes import EmitEvent
 from gatelift_kube.values import timestamps
 from gatelift_kube.values.resources import EVENT, ObjectKey, ObjectRef
@@ -26,7 +28,7 @@ REPEAT_SECONDS = 10.0
 SIMILAR_MAX = 10
 """Different texts about one object for one reason before they are combined (Kubernetes: 10)."""
 WAITING_MAX = 1000
-"""Events that wait to be written; beyond, the oldest is dropped."""
+"""Events that wait to be written; beyond, the oldest of the namespace that has most is dropped."""
 SERIES_MAX = 4096
 """Events remembered for counting, 1 KB each; beyond, the least recently seen is forgotten."""
 NOTE_BYTES_MAX = 1024
@@ -81,7 +83,7 @@ class EventSeries:
         self._waiting_max = waiting_max
         self._series: OrderedDict[_Key, _Series] = OrderedDict()
         self._similar: OrderedDict[_Group, _Similar] = OrderedDict()
-        self._new: OrderedDict[_Key, None] = OrderedDict()
+        self._line: FairLine[_Key] = FairLine()  # new ones, and counts that are due
         self._repeats: list[tuple[float, int, _Key]] = []
         self._sequence = 0
         self.dropped = 0
@@ -101,28 +103,28 @@ class EventSeries:
         name = f"{event.ref.key.name[:NAME_CHARS_MAX]}.{math.trunc(wall * 1e6):x}{self._sequence % 0x10000:04x}"
         self._series[key] = _Series(key, note, name, 1, wall, wall, now)
         self._series.move_to_end(key)
-        self._new[key] = None
-        self._forget_oldest()
+        self._stand(key)
+        while len(self._series) > SERIES_MAX:
+            self._forget(next(iter(self._series)))
 
     def take(self, now: float) -> EventWrite | None:
-        """Return the next write that is due, oldest first; `written` or `failed` must follow."""
-        while self._new:
-            key, _ = self._new.popitem(last=False)
-            series = self._series.get(key)
-            if series is not None:
-                return self._write(series, create=True)
+        """Return the next write that is due, oldest of its namespace first; `written` or `failed` must follow."""
         while self._repeats and self._repeats[0][0] <= now:
-            _, _, key = heapq.heappop(self._repeats)
-            series = self._series.get(key)
-            if series is not None and series.due:
-                series.due = False
-                series.written_at = now
-                return self._write(series, create=False)
-        return None
+            _, _, due = heapq.heappop(self._repeats)
+            if due in self._series and self._series[due].due:
+                self._stand(due)
+        if not self._line:
+            return None
+        series = self._series[self._line.take()]
+        create = not series.written
+        if not create:
+            series.due = False
+            series.written_at = now
+        return self._write(series, create=create)
 
     def next_deadline(self, now: float) -> float | None:
         """Return when `take` has something; None where nothing waits."""
-        if self._new:
+        if self._line:
             return now
         return self._repeats[0][0] if self._repeats else None
 
@@ -140,6 +142,7 @@ class EventSeries:
         """Say that a write failed for good: the event is forgotten, and a repetition starts a new one."""
         self.dropped += 1
         self._series.pop(write.key, None)  # type: ignore[call-overload] # as above
+        self._line.leave(write.key)  # type: ignore[arg-type] # as above; one that began anew meanwhile
 
     def _is_one_too_many(self, group: _Group, note: str, now: float) -> bool:
         similar = self._similar.get(group)
@@ -168,15 +171,17 @@ class EventSeries:
         self._sequence += 1
         heapq.heappush(self._repeats, (series.written_at + REPEAT_SECONDS, self._sequence, series.key))
 
-    def _forget_oldest(self) -> None:
-        while len(self._new) > self._waiting_max:
-            key, _ = self._new.popitem(last=False)
-            self._series.pop(key, None)
+    def _stand(self, key: _Key) -> None:
+        self._line.stand(key, (key[0][0].key.namespace,))
+        while len(self._line) > self._waiting_max:
+            self._forget(self._line.take_of_most())
             self.dropped += 1
-        while len(self._series) > SERIES_MAX:
-            key, _ = self._series.popitem(last=False)
-            if self._new.pop(key, 0) is None:
-                self.dropped += 1
+
+    def _forget(self, key: _Key) -> None:
+        del self._series[key]
+        if key in self._line:
+            self._line.leave(key)
+            self.dropped += 1
 
     def _write(self, series: _Series, *, create: bool) -> EventWrite:
         (ref, uid, warning, reason, action), _ = series.key

@@ -93,6 +93,8 @@ class Patch:
     subresource: str = ""
     informs: bool = False
     """Only people read what this changes (a pending status, a queue's numbers): it has a tenth of the budget."""
+    holds: bool = False
+    """Something is kept for it until it is written: no other write of its namespace stands before it for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,6 +86,17 @@ def is_told_of_unmarked(kinds: Registry, event: Event) -> bool:
     return isinstance(event, ObjectGone) and event.object.metadata.deletion_timestamp is not None
 
 
+def namespace_of(command: Asked) -> str:
+    """Return in which namespace something is read, "" where in none or in all."""
+    match command:
+        case Read():
+            return command.ref.key.namespace
+        case ReadAll():
+            return command.namespace
+        case ListOutOfSight():
+            return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterNames:
     """Names under which this process writes."""
@@ -135,7 +146,7 @@ class ManagementApi:
         # Of these the core takes the answer to a write as it takes the word of the watch; so it need not hear both.
         echoing = {WORKLOAD, *kinds.travelling}
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in echoing}
-        self._reads = Reads[Asked](self._read, self._not_read)
+        self._reads = Reads[Asked](self._read, self._not_read, namespace_of)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""

@@ -61,6 +61,9 @@ which it would only search. With none waiting the loop comes with `Ticked` at on
 DECIDED_AHEAD = 256
 """Writes that wait or are under way at which no more is decided: about a second's, on an API server with two cores.
 What is decided and not written holds quota that nobody uses, and is in the way of what is worth more and comes next."""
+OTHERS_COUNTED = 128
+"""So many of those at most are of what no quota is kept for: who makes and deletes objects without end, in a namespace
+of his own, keeps nobody from being decided on."""
 
 
 class Machine:
@@ -139,7 +142,9 @@ class Machine:
             return True
         if core.caution.halted or core.untaken.in_doubt:
             return True
-        return len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
+        decided = core.inflight.charging + core.unsent.charging
+        others = len(core.inflight.by_id) + len(core.unsent) - decided
+        return decided + min(others, OTHERS_COUNTED) >= DECIDED_AHEAD
 
     # --- events ---------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,6 @@ async def running(carried: Carried) -> AsyncIterator[Carried]:
             await task
 
 
-def create(write_id: int, name: str = "p") -> Create:
-    body = json.dumps({"metadata": {"name": name, "namespace": "ns"}}).encode()
-    return Create(write_id=write_id, ref=ref_of(POD, name, "ns"), body=body)
+def create(write_id: int, name: str = "p", namespace: str = "ns") -> Create:
+    body = json.dumps({"metadata": {"name": name, "namespace": namespace}}).encode()
+    return Create(write_id=write_id, ref=ref_of(POD, name, namespace), body=body)

@@ -106,6 +106,11 @@ def at_home(kinds: Registry) -> Watched:
     return (*queued, (POD, _unwatched(kinds, LABEL_ORIGIN)), *(each for each in seen if each[0] != POD))
 
 
+def namespace_of(command: ReadPods | ReadNamespace) -> str:
+    """Return the namespace for whose sake something is read."""
+    return command.name if isinstance(command, ReadNamespace) else command.namespace
+
+
 def _unwatched(kinds: Registry, labels: str) -> str:
     """Return a selector of pods, narrowed to those which the manager's own watch, by one label, does not show."""
     if POD not in kinds.travelling:
@@ -162,7 +167,7 @@ class WorkerApi:
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
-        self._reads = Reads[ReadPods | ReadNamespace](self._read, self._not_read)
+        self._reads = Reads[ReadPods | ReadNamespace](self._read, self._not_read, namespace_of)
         self._cluster_tasks: list[asyncio.Task[Any]] = []
         self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.fair_line import Share
 from gatelift.core.api.purposes import Purpose
+from gatelift_kube.deciding.fair_line import Share
 
 _OF_WORK = frozenset({Look.WORKLOAD, Look.OWNER})
 

@@ -69,6 +69,8 @@ class InFlight:
     trouble: dict[ObjectRef, _Trouble] = field(default_factory=dict)
     by_word: Counter[ClusterWord] = field(default_factory=Counter)
     """How many follow each word of a cluster."""
+    charging: int = 0
+    """How many write what quota was given for."""
 
     def begin(self, request_id: int, outstanding: Outstanding) -> None:
         """Note a request that goes out. Raises RuntimeError when one for the object is out already: our mistake."""
@@ -76,6 +78,7 @@ class InFlight:
             raise RuntimeError(f"two requests in flight for {outstanding.ref}: {outstanding.purpose}")
         self.by_id[request_id] = outstanding
         self.by_ref[outstanding.ref] = request_id
+        self.charging += outstanding.purpose.charges
         if outstanding.word_of is not None:
             self.by_word[outstanding.word_of] += 1
 
@@ -84,6 +87,7 @@ class InFlight:
         outstanding = self.by_id.pop(request_id, None)
         if outstanding is not None:
             self.by_ref.pop(outstanding.ref, None)
+            self.charging -= outstanding.purpose.charges
             if outstanding.word_of is not None:
                 self.by_word[outstanding.word_of] -= 1
                 self.by_word += Counter()  # keeps those alone of which any is out

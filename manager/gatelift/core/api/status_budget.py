@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift.core.api.asks import WriteAsk
-from gatelift.core.api.fair_line import FairLine
+from gatelift_kube.deciding.fair_line import FairLine
 
 SHARE = 0.1
 PER_SECOND = 10.0

@@ -70,6 +70,7 @@ def patch(core: Core, decided: Decided, step: PatchStep, purpose: Purpose, *, in
             kind=step.kind,
             subresource=step.subresource,
             informs=informs,
+            holds=purpose.charges,
         )
     )
 
@@ -148,10 +149,11 @@ def blocked(core: Core, ref: ObjectRef, key: Key, now: float, *, uid: str = "") 
     return True
 
 
-def stand_in_line(core: Core, ref: ObjectRef, now: float) -> None:
+def stand_in_line(core: Core, ref: ObjectRef, now: float, *, charges: bool = False) -> None:
     """Look at an object again when there is a turn for its write: no pause, since nothing is wrong with it.
 
-    What is written then is what is due then. There is at most one entry for each object.
+    What is written then is what is due then. There is at most one entry for each object. `charges`: quota is kept for
+    what was to be written.
     """
-    core.unsent.stand(ref)
+    core.unsent.stand(ref, charges=charges)
     core.agenda.wake(UNSENT, now + UNSENT_SECONDS)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gatelift_kube.values.plain_text import plain
+
 PREEMPTED_WORKLOAD = "PreemptedWorkload"
 CREATED_WORKLOAD = "CreatedWorkload"
 DELETED_WORKLOAD = "DeletedWorkload"
@@ -47,6 +49,11 @@ def owners_added(named: int) -> str:
 def admitted_event(cluster_queue: str, waited: float) -> str:
     """Return the message of the event Admitted; `waited` seconds since the reservation."""
     return f"Admitted by ClusterQueue {cluster_queue}, wait time since reservation was {waited:.0f}s"
+
+
+def not_created(why: str) -> str:
+    """Return the message of the event on a user's object whose Workload the API server does not take."""
+    return f"Its Workload cannot be made, which is tried again: {plain(why)}"
 
 
 def created_workload(key: str) -> str:

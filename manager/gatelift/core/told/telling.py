@@ -22,6 +22,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import event_texts, failed_containers, pod_moments
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED
+from gatelift_kube.deciding.writes import WriteError, WriteFailed
 from gatelift_kube.objects.conditions import TRUE, find
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
@@ -30,6 +31,17 @@ from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 WINNER = frozenset({Purpose.WINNER, Purpose.ADMIT})
 EVICTS = frozenset({Purpose.EVICT, Purpose.EVICT_AND_RELEASE})
 RELEASES = frozenset({Purpose.RELEASE, Purpose.EVICT_AND_RELEASE})
+_NOT_TAKEN = frozenset(
+    {
+        WriteError.DENIED,
+        WriteError.QUOTA,
+        WriteError.FORBIDDEN,
+        WriteError.INVALID,
+        WriteError.TOO_LARGE,
+        WriteError.NAMESPACE_MISSING,
+    }
+)
+"""Refusals that last until somebody has changed something."""
 _OF_WORKLOADS = {
     Purpose.CREATE_WORKLOAD: (event_texts.CREATED_WORKLOAD, event_texts.created_workload),
     Purpose.DELETE_WORKLOAD: (event_texts.DELETED_WORKLOAD, event_texts.deleted_workload),
@@ -55,6 +67,17 @@ def written(core: Core, outstanding: Outstanding) -> None:
         _workload(core, known, event_texts.OWNERS_ADDED, added)
     if attempt is not None and purpose not in _OF_WORKLOADS:
         _of_attempt(core, known, attempt, purpose)
+
+
+def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
+    """Tell who waits for a Workload that the API server does not take for what it is (HD-505)."""
+    if outstanding.purpose is not Purpose.CREATE_WORKLOAD or event.error not in _NOT_TAKEN:
+        return
+    ref = core.creations.owner_of(outstanding.ref.key)
+    owner = core.knowledge.owners.get(ref) if ref is not None else None
+    if owner is not None:
+        text = event_texts.not_created(event.message or event.error.value)
+        core.event(owner.ref, owner.object.metadata.uid, event_texts.NOT_COMPOSED, text, warning=True)
 
 
 def _of_attempt(core: Core, known: Workload, attempt: Attempt, purpose: Purpose) -> None:

@@ -29,7 +29,7 @@ def written(core: Core, event: WriteDone | WriteFailed, now: float) -> None:
         return
     core.budget.ended(informs=outstanding.informs)
     if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
-        api_requests.stand_in_line(core, outstanding.ref, now)
+        api_requests.stand_in_line(core, outstanding.ref, now, charges=outstanding.purpose.charges)
         return
     for ref in core.unsent.next():
         taking.look_at(core, ref, now)

@@ -9,7 +9,7 @@ from gatelift.core.api.inflight import Outstanding
 from gatelift.core.conclusions import raising
 from gatelift.core.dispatching import refused_reservations
 from gatelift.core.state.core import Core
-from gatelift.core.told import refused_ends, shown_end
+from gatelift.core.told import refused_ends, shown_end, telling
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
 
 _DOUBTFUL = frozenset({WriteError.UNKNOWN, WriteError.NOT_FOUND, WriteError.ALREADY_EXISTS})
@@ -40,4 +40,5 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
             core.inflight.failed(ref, now)
         shown_end.refused(core, outstanding, event)
         raising.refused(core, outstanding, event)
+        telling.refused(core, outstanding, event)
         core.note(f"{purpose.value}: {ref}: {event.error.value}: {event.message}", warning=True)

@@ -1,7 +1,7 @@
 """A line in which shares take turns, and in each of them its own shares: who asks for much waits behind himself. Pure.
 
 A share is a path of names, such as a cluster and a namespace of it. Within the last one who came first is first. Kept
-are only those that wait. Neighbour: `status_budget` has tokens for those whose turn it is.
+are only those that wait. Neighbours: `executor` and `event_series`, in which namespaces take turns.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ class _ShareTurns(Generic[WaitingT]):
 
     own: OrderedDict[WaitingT, None] = field(default_factory=OrderedDict)
     shares: OrderedDict[str, _ShareTurns[WaitingT]] = field(default_factory=OrderedDict)
+    count: int = 0
 
     def put(self, waiting: WaitingT, share: Share) -> None:
+        self.count += 1
         if share:
             self.shares.setdefault(share[0], _ShareTurns()).put(waiting, share[1:])
         else:
             self.own[waiting] = None
 
     def drop(self, waiting: WaitingT, share: Share) -> None:
+        self.count -= 1
         if not share:
             del self.own[waiting]
             return
@@ -37,6 +40,7 @@ class _ShareTurns(Generic[WaitingT]):
             del self.shares[share[0]]
 
     def take(self) -> WaitingT:
+        self.count -= 1
         if self.own:
             return self.own.popitem(last=False)[0]
         name, below = self.shares.popitem(last=False)
@@ -45,9 +49,15 @@ class _ShareTurns(Generic[WaitingT]):
             self.shares[name] = below
         return waiting
 
+    def of_most(self) -> WaitingT:
+        """Return the next of the share that has most."""
+        if not self.shares:
+            return next(iter(self.own))
+        return max(self.shares.values(), key=lambda each: each.count).of_most()
+
     @property
     def is_empty(self) -> bool:
-        return not self.own and not self.shares
+        return not self.count
 
 
 @dataclass(slots=True)
@@ -73,6 +83,12 @@ class FairLine(Generic[WaitingT]):
         """Take whose turn it is; the caller has looked that there is somebody."""
         waiting = self._turns.take()
         del self._shares[waiting]
+        return waiting
+
+    def take_of_most(self) -> WaitingT:
+        """Take the first of the share that has most, for whom there is no room; the caller has looked as above."""
+        waiting = self._turns.of_most()
+        self.leave(waiting)
         return waiting
 
     def __contains__(self, waiting: WaitingT) -> bool:
