@@ -1,0 +1,47 @@
+"""Scripted histories: a pod of a group succeeded and went at its worker while nobody at home heard of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.values.resources import POD
+from support.sim import groups
+from support.sim.agent import SimAgent
+from support.sim.history import History
+from support.sim.manager import SimManager
+
+
+@pytest.fixture
+def history(monkeypatch: pytest.MonkeyPatch) -> History:
+    """Return a history whose managers and agents serve groups."""
+    monkeypatch.setattr(SimManager, "kinds", WITH_GROUPS)
+    monkeypatch.setattr(SimAgent, "registry", WITH_GROUPS)
+    return History(shown=False)
+
+
+@pytest.mark.parametrize("deposed", [False, True], ids=["the same leader", "another leader"])
+def test_hd_510_who_succeeded_and_went_at_its_worker_unheard_keeps_its_place_though_its_user_deletes_it(
+    history: History, *, deposed: bool
+) -> None:
+    """It counted as gone without an end: its group waited for another one, which its agent had no slot for, for ever."""
+    groups.make(history, "a", seconds=12.0)
+    for name in ("b", "c"):
+        groups.make(history, name, seconds=200.0)
+    history.until("all three run", lambda: groups.run_there(history) == ["a", "b", "c"], 60.0)
+    cluster = groups.cluster_of(history)
+    history.cut(cluster)
+    history.until("one has succeeded there", lambda: groups.run_there(history) == ["b", "c"], 60.0)
+    history.delete(cluster, POD, "a")
+    history.until("it has gone there", lambda: "a" not in groups.placed(history), 120.0)
+    assert groups.phases(history)["a"] == "Running", "nobody has heard of it"
+    history.delete("home", POD, "a")
+    history.passes(2.0)
+    if deposed:
+        history.kill_leader()
+    history.mend(cluster)
+    history.until("its success is shown", lambda: groups.phases(history).get("a") == "Succeeded", 200.0)
+    assert groups.condition(history, "WaitingForReplacementPods")[0] != "True"
+    history.until("all is over", lambda: groups.condition(history, "Finished")[0] == "True", 400.0)
+    assert groups.condition(history, "Finished")[1:] == ("Succeeded", "Pods succeeded: 3/3")
+    history.until("all are let go", lambda: not groups.finalizers(history), 60.0)
