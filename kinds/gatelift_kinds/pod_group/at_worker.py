@@ -101,9 +101,9 @@ class GatheredAtWorker(Protocol):
         """Take that a worker was told of a pod."""
         self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
 
-    def stopped_elsewhere(self, uid: str) -> None:
-        """Take that a worker says that a pod has stopped."""
-        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
+    def stopped_elsewhere(self, uid: str, *, well: bool = False) -> None:
+        """Take that a worker says that a pod has stopped; `well`: with success, whatever is written of it since."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.SUCCEEDED if well else member.Elsewhere.STOPPED))
 
     def is_told_of(self, uid: str) -> bool:
         """Say whether a worker may have been told of a pod."""

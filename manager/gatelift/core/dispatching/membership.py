@@ -258,7 +258,7 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
         return False
     if not mirror.is_shown(owner, attempt):
         return False
-    gathered.stopped_elsewhere(uid)
+    gathered.stopped_elsewhere(uid, well=mirror.succeeded(report.status))  # a late write may show less (HD-517)
     attempt.told.shows_end(uid)
     return True
 
