@@ -1,4 +1,4 @@
-"""Scripted histories: a pod of a group succeeded and went at its worker while nobody at home heard of it."""
+"""Scripted histories: what a pod of a group did at its worker, and what home says of that, late or not at all."""
 
 from __future__ import annotations
 
@@ -45,3 +45,18 @@ def test_hd_510_who_succeeded_and_went_at_its_worker_unheard_keeps_its_place_tho
     history.until("all is over", lambda: groups.condition(history, "Finished")[0] == "True", 400.0)
     assert groups.condition(history, "Finished")[1:] == ("Succeeded", "Pods succeeded: 3/3")
     history.until("all are let go", lambda: not groups.finalizers(history), 60.0)
+
+
+def test_hd_517_a_late_write_that_shows_less_takes_no_success_back(history: History) -> None:
+    """It counted as gone at once: another pod was asked for, and its quota was charged again."""
+    groups.make(history, "a", seconds=5.0)
+    for name in ("b", "c"):
+        groups.make(history, name)
+    history.until("its success is shown", lambda: groups.phases(history)["a"] == "Succeeded", 60.0)
+    history.passes(10.0)
+    assert history.leader.charges("travels") == 1000
+    history.edit("home", POD, "a", {"status": {"phase": "Running"}}, "status")  # as a write of ours does that lands late
+    history.passes(0.05)
+    assert history.leader.charges("travels") == 1000
+    history.until("it is put right", lambda: groups.phases(history)["a"] == "Succeeded", 30.0)
+    assert groups.condition(history, "WaitingForReplacementPods") == ("", "", ""), "nobody was asked for"
