@@ -213,8 +213,15 @@ def tell_doubts(core: Core, now: float) -> None:
 def is_held(core: Core, key: Key) -> bool:
     """Say whether nobody looks at a Workload or a user's object: a version of it, or of its other half, is untaken.
 
-    Of several objects none is looked at while one of them is untaken: nobody knows how many run (HD-514).
+    Of several objects none is looked at while one of them is untaken: nobody knows how many run (HD-514). Where even
+    this raises, nobody looks (HD-513).
     """
+    with Boundary(answer_failed, core, f"whether {key.object} is held", now=core.now):
+        return _is_held(core, key)
+    return True
+
+
+def _is_held(core: Core, key: Key) -> bool:
     if key.look in {Look.WORKLOAD, Look.WORK}:
         known = core.knowledge.workloads.get(key.object)
         return (known is not None and known.metadata.uid in core.caution.uncompared) or _is_untaken(core, key.object)

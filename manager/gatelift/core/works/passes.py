@@ -90,7 +90,7 @@ class Passes:
         if key.look is Look.DECIDING:
             containment.tell_doubts(core, now)
             return  # it rang: what is due is decided behind this
-        if (core.untaken or core.caution.uncompared) and self._is_held(key, now):
+        if (core.untaken or core.caution.uncompared) and containment.is_held(core, key):
             self._hold(key, now)
             return
         rests = core.contained.rests_until(key, now) if core.contained.resting else 0.0
@@ -119,12 +119,6 @@ class Passes:
                 core.command(command)  # frames have their number in a session, and reads change nothing
         containment.pass_failed(core, key, error, now)
         self._obey(key, now)
-
-    def _is_held(self, key: Key, now: float) -> bool:
-        """Say whether nothing is done for what a key names; where nobody can say it, nothing is (HD-513)."""
-        with Boundary(containment.answer_failed, self._core, f"whether {key.object} is held", now=now):
-            return containment.is_held(self._core, key)
-        return True
 
     def _hold(self, key: Key, now: float) -> None:
         """Do nothing for what is known by half but to stop it; it is looked at as soon as it could be taken."""
