@@ -78,9 +78,10 @@ def test_hd_513_what_raises_again_where_an_object_is_set_aside_ends_no_process(
     """Which Workloads an object has was asked outside of any boundary, as it was set aside and looked whether it is."""
     placed(history, "stays")
     leader, asked = history.leader, (Work, "in_order")
-    put = Broken(monkeypatch, (Knowledge, "put_owner"), lambda _, owner, **__: owner.object.metadata.name in ABC)
+    put = Broken(monkeypatch, (Knowledge, "put_owner"), lambda _, owner, **__: owner.object.metadata.name == "a")
     again = Broken(monkeypatch, asked, lambda work: work.gathered is not None and not put.mended)
-    history.edit("home", POD, "a", {"metadata": {"labels": {"touched": "x"}}})
+    for name in ("a", "b"):  # one is set aside, and of the other one it is looked whether it is held
+        history.edit("home", POD, name, {"metadata": {"labels": {"touched": "x"}}})
     others_go_on(history, "good")
     assert put.raised
     assert again.raised

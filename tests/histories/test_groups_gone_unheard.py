@@ -24,7 +24,7 @@ def history(monkeypatch: pytest.MonkeyPatch) -> History:
 def test_hd_510_who_succeeded_and_went_at_its_worker_unheard_keeps_its_place_though_its_user_deletes_it(
     history: History, *, deposed: bool
 ) -> None:
-    """It counted as gone without an end: its group waited for another one, which its agent had no slot for, for ever."""
+    """It counted as gone without an end: another one was asked for, which its agent had no slot for, for ever."""
     groups.make(history, "a", seconds=12.0)
     for name in ("b", "c"):
         groups.make(history, name, seconds=200.0)
@@ -55,7 +55,9 @@ def test_hd_517_a_late_write_that_shows_less_takes_no_success_back(history: Hist
     history.until("its success is shown", lambda: groups.phases(history)["a"] == "Succeeded", 60.0)
     history.passes(10.0)
     assert history.leader.charges("travels") == 1000
-    history.edit("home", POD, "a", {"status": {"phase": "Running"}}, "status")  # as a write of ours does that lands late
+    history.edit(
+        "home", POD, "a", {"status": {"phase": "Running"}}, "status"
+    )  # as a write of ours does that lands late
     history.passes(0.05)
     assert history.leader.charges("travels") == 1000
     history.until("it is put right", lambda: groups.phases(history)["a"] == "Succeeded", 30.0)

@@ -58,7 +58,7 @@ def test_hd_473_who_replaces_one_that_is_shown_as_failed_is_not_too_many_before_
 
 
 def test_hd_518_who_takes_the_place_of_one_that_was_deleted_is_not_too_many_in_a_list_anew(history: History) -> None:
-    """A list is in the order of names: the new pod was there before the deletion of the old one, and was turned away."""
+    """A list is in the order of names: the new pod came before the deletion of the old one, and was turned away."""
     for name in ("b", "c"):
         groups.make(history, name, queue="nowhere")
     groups.make(history, "d", queue="nowhere")

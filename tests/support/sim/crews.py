@@ -87,7 +87,7 @@ class Crews:
         return {amount: count - there[amount] for amount, count in self._asked(crew).items() if count > there[amount]}
 
     def _asked(self, crew: Crew) -> dict[int, int]:
-        """Return what the group's Workload asks for: he may have made it of others than he meant; else what he meant."""
+        """Return what the Workload asks for: he may have made it of others than he meant; else what he meant."""
         found = self._world.home.look(WORKLOAD, crew.name)
         if found is None or crew.declared:
             return crew.roles
