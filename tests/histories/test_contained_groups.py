@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.told import ToldMembers
 from gatelift.core.records.work import Work
+from gatelift.core.rules import containment
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.deciding.contained import Contained
-from gatelift_kube.values.resources import POD, WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey
 from support.manager.group_world import GROUP
-from support.on_purpose import Broken
+from support.manager.world import World
+from support.on_purpose import Broken, OnPurposeError
 from support.sim import groups
 from support.sim.agent import SimAgent
 from support.sim.history import History
@@ -122,3 +127,12 @@ def test_hd_514_what_is_set_aside_of_a_group_obeys_the_deletion_of_all_its_pods(
     assert history.leader.charges("travels") == 1500, "and is charged"
     broken.mend()
     deleted(history)
+
+
+def test_hd_513_where_nobody_can_say_whether_something_is_held_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Contained, "surfaces", False)
+    broken, held = Broken(monkeypatch, (containment, "_workloads_of"), lambda *_: True), False
+    with contextlib.suppress(OnPurposeError):
+        held = containment.is_held(World().machine.core, Key(Look.OWNER, ObjectKey("team", "a"), POD))
+    assert broken.raised
+    assert held
