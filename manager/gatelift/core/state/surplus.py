@@ -18,7 +18,7 @@ REMEMBERED_MAX = 1000
 
 
 @dataclass(slots=True)
-class Surplus:
+class SettledSurplus:
     """By work, and in it by UID."""
 
     _since: dict[ObjectKey, dict[str, float]] = field(default_factory=dict)
