@@ -55,3 +55,20 @@ def test_hd_473_who_replaces_one_that_is_shown_as_failed_is_not_too_many_before_
     history.until("it is shown", lambda: groups.phases(history)["b"] == "Failed", 60.0)
     groups.make(history, "d")
     history.until("another runs", lambda: groups.run_there(history) == ["a", "c", "d"], 30.0)
+
+
+def test_hd_518_who_takes_the_place_of_one_that_was_deleted_is_not_too_many_in_a_list_anew(history: History) -> None:
+    """A list is in the order of names: the new pod came before the deletion of the old one, and was turned away."""
+    for name in ("b", "c"):
+        groups.make(history, name, queue="nowhere")
+    groups.make(history, "d", queue="nowhere")
+    history.until("it waits", lambda: bool(groups.workload(history)), 30.0)
+    history.leader.stall(60.0, (POD,))
+    history.delete("home", POD, "d")
+    first = groups.make(history, "a", queue="nowhere")["metadata"]["uid"]
+    for each in history.leader._watches:
+        if each.resource == POD:
+            each.list_anew()
+    history.passes(10.0)
+    assert groups.uid(history, "a") == first
+    assert groups.names(history) == ["a", "b", "c"]

@@ -41,6 +41,15 @@ FINISHED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("state", [A, L])
+def test_hd_515_who_runs_beyond_a_total_that_was_lowered_has_stopped_before_the_group_is_finished(
+    state: MemberState,
+) -> None:
+    """Its quota was free at once, and it ran on."""
+    assert ends.end(of(S, state), 1) is None
+    assert ends.end(of(S, W), 1) is not None, "who waits never ran"
+
+
 @pytest.mark.parametrize(("group", "succeeded", "message"), [pytest.param(*row[1:], id=row[0]) for row in FINISHED])
 def test_a_group_ends_with_what_became_of_it(group: GroupMembers, succeeded: bool, message: str) -> None:
     found = ends.end(group, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from dataclasses import replace
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 
 from gatelift_kinds.pod_group.member import MemberState
-from gatelift_kinds.pod_group.members import PRESENT, Agreement, GroupMember, GroupMembers
+from gatelift_kinds.pod_group.members import PRESENT, Agreement, GroupMember, GroupMembers, RoleMembers
 from gatelift_kinds.pod_group.ordered import Ordered
 from gatelift_kinds.pod_group.tally import ValueTally
 from support.kinds.groups import a_group, a_member, at, of_size
+from support.on_purpose import OnPurposeError
 
 ROLES = ("driver", "worker", "")
 
@@ -169,3 +171,47 @@ def test_a_tally_says_who_says_what_and_is_short() -> None:
     for value in "abc":
         tally.add(value, (at(9), value, value))
     assert tally.said().endswith("1 says a (a), and 2 more values")
+
+
+INNER = [
+    (GroupMembers, "_join"),
+    (GroupMembers, "_leave"),
+    (GroupMembers, "_look_again"),
+    (GroupMembers, "_take_back"),
+    (RoleMembers, "join"),
+    (RoleMembers, "leave"),
+]
+
+
+@pytest.mark.parametrize(("where", "name"), INNER, ids=[name for _, name in INNER])
+@pytest.mark.parametrize("times", [1, 3])
+def test_hd_511_a_change_that_comes_to_no_end_leaves_the_counts_whole(
+    monkeypatch: pytest.MonkeyPatch, where: type, name: str, times: int
+) -> None:
+    """What had been counted by then stayed counted, and what is taken again was counted twice: for ever."""
+    chance = random.Random(511)  # noqa: S311
+    for _ in range(40):
+        known = {each.uid: each for each in (a_random_member(chance, number) for number in range(5))}
+        group = a_group(*known.values())
+        changed = replace(a_random_member(chance, 2), uid="u2")
+        with monkeypatch.context() as broken:
+            broken.setattr(where, name, _behind(getattr(where, name)))
+            for _ in range(times):
+                with contextlib.suppress(OnPurposeError):
+                    group.whole().put(changed)
+        known["u2"] = changed
+        assert kept(group.whole()) == counted(known)
+        group.whole().put(changed)
+        group.whole().drop("u4")
+        del known["u4"]
+        assert kept(group.whole()) == counted(known)
+
+
+def _behind(inner: Any) -> Any:
+    """Return what raises once it has done its part."""
+
+    def raises(*args: Any, **named: Any) -> None:
+        inner(*args, **named)
+        raise OnPurposeError("on purpose")
+
+    return raises

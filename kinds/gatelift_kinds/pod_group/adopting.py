@@ -19,11 +19,15 @@ class GatheredPrebuilt(Protocol):
     """See `gathering.GatheredPods`, which holds all of this."""
 
     __slots__ = ()
-    members: GroupMembers
     _group: str
     _pods: dict[str, tuple[Pod, bytes]]
     _prebuilt: set[str]
     _specs: PlannedSpecs
+
+    @property
+    def members(self) -> GroupMembers:
+        """The pods that are ours."""
+        ...
 
     def _plan(self) -> GroupPlan | NotYet: ...
 

@@ -33,10 +33,18 @@ class GatheredAtWorker(Protocol):
     """See `gathering.GatheredPods`, which holds all of this."""
 
     __slots__ = ()
-    members: GroupMembers
     _declaring: Declaring
+    _members: GroupMembers
     _pods: dict[str, tuple[Pod, bytes]]
+    _uncounted: dict[str, None]
     _where: RunsElsewhere
+
+    @property
+    def members(self) -> GroupMembers:
+        """The pods that are ours, as they are by now: nobody reads what is half of a change (HD-511)."""
+        if self._uncounted:
+            self._count_anew(())
+        return self._members.whole()
 
     def put(self, obj: Pod, raw: bytes) -> None:
         """Take in another version of a pod."""
@@ -93,9 +101,9 @@ class GatheredAtWorker(Protocol):
         """Take that a worker was told of a pod."""
         self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
 
-    def stopped_elsewhere(self, uid: str) -> None:
-        """Take that a worker says that a pod has stopped."""
-        self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
+    def stopped_elsewhere(self, uid: str, *, well: bool = False) -> None:
+        """Take that a worker says that a pod has stopped; `well`: with success, whatever is written of it since."""
+        self._count_anew(self._where.put(uid, member.Elsewhere.SUCCEEDED if well else member.Elsewhere.STOPPED))
 
     def is_told_of(self, uid: str) -> bool:
         """Say whether a worker may have been told of a pod."""
@@ -159,11 +167,13 @@ class GatheredAtWorker(Protocol):
         return self._where.made if self._later() else NONE
 
     def _count_anew(self, uids: Iterable[str]) -> None:
-        """Count pods of whose run at a worker something else is known now."""
-        for uid in uids:
+        """Count pods of whose run at a worker something else is known now; those of a try that raised as well."""
+        self._uncounted |= dict.fromkeys(uids)
+        for uid in tuple(self._uncounted):
             found = self._pods.get(uid)
             if found is not None:
                 self.put(*found)
+            self._uncounted.pop(uid, None)
 
     def _parts(self, found: Iterable[tuple[str, str]]) -> tuple[PlacedPart, ...]:
         return tuple(PlacedPart(Called(self._pods[uid][0].metadata.name, uid), role) for uid, role in found)

@@ -88,7 +88,7 @@ class RunsElsewhere:
 
     def put(self, uid: str, where: Elsewhere) -> list[str]:
         """Take what is known of one; what has stopped runs no more in this placement, whatever is said later."""
-        if self._placement is None or self._by_uid.get(uid) in {where, Elsewhere.STOPPED}:
+        if self._placement is None or self._by_uid.get(uid) in {where, Elsewhere.STOPPED, Elsewhere.SUCCEEDED}:
             return []
         self._unproven.discard(uid)
         self._by_uid[uid] = where

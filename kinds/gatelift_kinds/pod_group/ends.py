@@ -56,6 +56,7 @@ def end(
     """Return how a group of `total` pods is over, None while it is not.
 
     `serving`: it never comes to an end of its own. `workload_deleted`: by a person. `made`: by its driver, at a worker.
+    What runs beyond its total, which somebody may have lowered, has stopped before it is finished (HD-515).
     """
     if workload_deleted:
         return GroupEnd(over=Over.DELETED)
@@ -64,7 +65,8 @@ def end(
     if serving:
         return None
     for_good = members.unretriable and not (_goes_on(members) or made.goes_on)
-    if for_good or members.counts[MemberState.SUCCEEDED] + made.succeeded >= total > 0:
+    all_have = members.counts[MemberState.SUCCEEDED] + made.succeeded >= total > 0
+    if for_good or (all_have and not any(members.counts[each] for each in RUNNING)):
         return GroupEnd(over=Over.FINISHED, outcome=outcome(members, total, made))
     return None
 

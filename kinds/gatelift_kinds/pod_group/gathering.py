@@ -53,7 +53,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
     `_asked`: whether who waits is like what there is quota for.
-    `_copied`: keys of labels that go on to the Workload. `members`: the pods that are ours. `_pods`: each as it was
+    `_copied`: keys of labels that go on to the Workload. `_members`: the pods that are ours, and `_uncounted`: of whom
+    something is known that is not in it yet. `_pods`: each as it was
     last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
     user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
     `_specs`: what the pods of a planned set need. `_judged`: what the Workload of the group's name that was looked at
@@ -70,23 +71,25 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         "_is_ours",
         "_judged",
         "_let_go",
+        "_members",
         "_names",
         "_namespace",
         "_pods",
         "_prebuilt",
         "_specs",
         "_stopping",
+        "_uncounted",
         "_unfit",
         "_unnamed",
         "_where",
-        "members",
     )
 
     def __init__(self, namespace: str, group: str, is_ours: Callable[[Pod], bool], copied: Sequence[str] = ()) -> None:
         self._asked = AskedOfPods()
         self._copied = copied
         self._namespace, self._group, self._is_ours = namespace, group, is_ours
-        self.members = GroupMembers()
+        self._members = GroupMembers()
+        self._uncounted: dict[str, None] = {}
         self._pods: dict[str, tuple[Pod, bytes]] = {}
         self._prebuilt: set[str] = set()
         self._unfit: dict[str, str] = {}
@@ -101,7 +104,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them."""
-        return len(self.members)
+        return len(self._members)
 
     def put(self, obj: Pod, raw: bytes) -> None:
         """Take in a pod, or another version of it."""
@@ -123,10 +126,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
             fit = self._asked.put(meta.uid, RoleFit("", other) if other else fit, spec, shape)
         else:
             self._asked.drop(meta.uid)  # it may run, as what it was let go
-        self.members.put(member_of(obj, fit, shape, where, copied=self._copied))
         if meta.uid not in self._pods:
             self._unnamed.add(meta.uid)
         self._pods[meta.uid] = (obj, raw)
+        self._members.whole().put(member_of(obj, fit, shape, where, copied=self._copied))
         if markers.prebuilt_name(meta.labels, meta.annotations):
             self._prebuilt.add(meta.uid)
         else:
@@ -145,7 +148,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         home: of that the role is known that it had as this began.
         """
         role = self._let_go.pod_set(uid, (fit.role, said.pod_set, said.role, said.role_hash))
-        before = self.members.get(uid)
+        before = self._members.get(uid)
         if not role and runs and before is not None and before.state in {*RUNNING, *OVER}:
             role = before.role
         if not role and there:
@@ -155,7 +158,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def drop(self, uid: str) -> None:
         """Let go of a pod that is gone, or is not ours any more."""
         self._let_go.drop(uid)
-        self.members.drop(uid)
+        self._members.whole().drop(uid)
         self._pods.pop(uid, None)
         self._prebuilt.discard(uid)
         self._unfit.pop(uid, None)

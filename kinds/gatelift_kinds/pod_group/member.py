@@ -63,7 +63,7 @@ class Elsewhere(enum.Enum):
     STOPPED = "stopped"
     """The worker of the live placement says that it stopped, and nobody here asked for that."""
     SUCCEEDED = "succeeded"
-    """The Workload keeps that it succeeded at a worker: it cannot show that itself (`unshown_ends`)."""
+    """It succeeded at a worker: it has shown that, or the Workload keeps it where it cannot (`unshown_ends`)."""
     FAILED = "failed"
     """The same of one that failed there."""
 

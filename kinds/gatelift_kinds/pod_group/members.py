@@ -130,7 +130,8 @@ class RoleMembers:
 class GroupMembers:
     """The pods of one group. Only this class writes what it holds.
 
-    Each method may be called again and changes nothing then. `ranked`: those that are present, of all roles. `unfit`:
+    Each method may be called again and changes nothing then; after a change that came to no end all are counted anew
+    (`whole`). `ranked`: those that are present, of all roles. `unfit`:
     those that fit no role. `present_roles`: of which a pod is present; `unlike`: such of several shapes. `deleted`: how
     many their users deleted. `unretriable`: how many are over and say that nobody is to replace them.
     """
@@ -139,6 +140,7 @@ class GroupMembers:
         "_by_uid",
         "_tallies",
         "_told",
+        "_torn",
         "ages",
         "counts",
         "deleted",
@@ -153,8 +155,13 @@ class GroupMembers:
 
     def __init__(self) -> None:
         self._by_uid: dict[str, GroupMember] = {}
-        self._tallies: dict[Agreement | str, ValueTally] = {}
         self._told: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Count nobody."""
+        self._torn = False
+        self._tallies: dict[Agreement | str, ValueTally] = {}
         self.counts = dict.fromkeys(MemberState, 0)
         self.roles: dict[str, RoleMembers] = {}
         self.ages: Ordered[Named] = Ordered()
@@ -179,17 +186,31 @@ class GroupMembers:
         before = self._by_uid.get(member.uid)
         if before == member:
             return
+        self._by_uid[member.uid] = member
+        self._torn = True
         if before is not None:
             self._leave(before)
-        self._by_uid[member.uid] = member
         self._join(member)
+        self._torn = False
 
     def drop(self, uid: str) -> None:
         """Let go of a pod that is gone."""
         before = self._by_uid.pop(uid, None)
         if before is not None:
+            self._torn = True
             self._leave(before)
+            self._torn = False
         self._told.discard(uid)
+
+    def whole(self) -> GroupMembers:
+        """Return it, counted anew where a change came to no end: half of that change is in the counts (HD-511)."""
+        if self._torn:
+            self._begin()
+            self._torn = True
+            for each in self._by_uid.values():
+                self._join(each)
+            self._torn = False
+        return self
 
     def tells(self, uid: str) -> None:
         """Take that the agent which is to let a pod go was told of it: it is not asked for any more."""

@@ -255,7 +255,7 @@ class Gathered(Protocol):
         """Take that a worker was told of an object."""
         ...
 
-    def stopped_elsewhere(self, uid: str) -> None:
+    def stopped_elsewhere(self, uid: str, *, well: bool = False) -> None:
         """Take that a worker says of an object that it has stopped there."""
         ...
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox.embedded.watches import StoreChange
 from support.sim.attribution import GROUP, MANAGED, QUEUE, Doc
-from support.sim.objects import TruthError, holds
+from support.sim.objects import TruthError, holds, is_over
 from support.sim.surplus import Groups
 from support.sim.truth import Cluster
 
@@ -26,6 +26,7 @@ class Asked:
         self._workloads: dict[str, Doc] = {}  # UID of the owner -> its Workload
         self._owners: dict[str, set[str]] = {}  # UID of a Workload -> whoever was its owner, whatever it says now
         self._edited: set[str] = set()  # owners of Workloads that a person has written to
+        self._ended: set[str] = set()  # owners of Workloads that have said once that what runs is to end
         self._gone: set[str] = set()  # pods that are being deleted, whoever began
         self._groups = Groups(home)
         home.store.listen(self._changed)
@@ -44,6 +45,8 @@ class Asked:
         owners |= {owner["uid"] for owner in document["metadata"].get("ownerReferences", [])}
         if self._home.by_hand or self._home.restoring:
             self._edited |= owners
+        if _asks(document):
+            self._ended |= owners
         for owner in owners:
             if not removed:
                 self._workloads[owner] = document
@@ -64,10 +67,16 @@ class Asked:
             raise TruthError(f"pod {meta['name']} of a group is deleted, and was never too many")
         if workload is None or meta["uid"] in self._edited or meta.get("ownerReferences"):
             return
-        asked = "deletionTimestamp" in workload["metadata"] or not workload["spec"].get("active", True)
-        if not asked and not any(holds(workload, reason) for reason in REASONS):
+        late = is_over(document) and meta["uid"] in self._ended  # asked for then, and carried out by now
+        if not late and not _asks(workload):
             raise TruthError(f"pod {meta['name']} of a user is deleted, and nobody has asked for that")
 
     def _was_named(self, uid: str) -> bool:
         """Say whether a Workload has ever named a pod, also one that is gone: it may be ended with that."""
         return any(uid in owners for owners in self._owners.values())
+
+
+def _asks(workload: Doc) -> bool:
+    """Say whether a Workload says that what runs for it is to end."""
+    asked = "deletionTimestamp" in workload["metadata"] or not workload["spec"].get("active", True)
+    return asked or any(holds(workload, reason) for reason in REASONS)

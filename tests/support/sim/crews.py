@@ -84,7 +84,15 @@ class Crews:
     def lacking(self, crew: Crew) -> dict[int, int]:
         """Return how many pods of each amount lack: neither over without success nor being deleted."""
         there = Counter(asked_by(each["spec"]) for each in self.pods(crew) if is_present(each))
-        return {amount: count - there[amount] for amount, count in crew.roles.items() if count > there[amount]}
+        return {amount: count - there[amount] for amount, count in self._asked(crew).items() if count > there[amount]}
+
+    def _asked(self, crew: Crew) -> dict[int, int]:
+        """Return what the Workload asks for: he may have made it of others than he meant; else what he meant."""
+        found = self._world.home.look(WORKLOAD, crew.name)
+        if found is None or crew.declared:
+            return crew.roles
+        sets = found["spec"]["podSets"]
+        return {asked_by(each["template"]["spec"]): each["count"] for each in sets}
 
     # --- what users do --------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ def make(
     exit_code: int = 0,
     grace: int | None = None,
     gates: Sequence[str] = (),
+    queue: str = "travels",
     **more: Any,
 ) -> Doc:
     """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop.
@@ -31,7 +32,7 @@ def make(
     """
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
-    meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": "travels"}}
+    meta |= {"namespace": TEAM, "labels": meta["labels"] | {f"{K}queue-name": queue}}
     meta["annotations"] |= told(seconds, takes, exit_code)
     if grace is not None:
         document["spec"]["terminationGracePeriodSeconds"] = grace

@@ -161,6 +161,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
 
     What it says of an object that is not at home is of one that is to leave. Of what we end nobody is shown that it
     failed; who had ended before that, or is gone though nobody of ours ended it, is (HD-413): else it ran once more.
+    Who succeeded runs until home shows that, gone or not: as one that stopped its place would be lost (HD-510).
     """
     gathered, uid = work.gathered, report.owner_uid
     if gathered is None or not uid:
@@ -186,9 +187,9 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         if ends:
             return None
         report = replace(report, status=_REMOVED)
-    elif report.gone and ends:
-        gathered.stopped_elsewhere(uid)
     if ends and not (over and mirror.succeeded(report.status)):
+        if report.gone:
+            gathered.stopped_elsewhere(uid)
         return None
     if mirror.over(report.status):
         attempt.told.has_ended(uid, report.name)
@@ -257,7 +258,7 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
         return False
     if not mirror.is_shown(owner, attempt):
         return False
-    gathered.stopped_elsewhere(uid)
+    gathered.stopped_elsewhere(uid, well=mirror.succeeded(report.status))  # a late write may show less (HD-517)
     attempt.told.shows_end(uid)
     return True
 

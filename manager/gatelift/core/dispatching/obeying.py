@@ -75,9 +75,10 @@ def _asked(core: Core, says: WhatStands, now: float) -> Ending | None:
 
 def _with_owner(core: Core, says: WhatStands, now: float) -> WhatStands:
     """Return what stands in the API with what does of its user's object."""
-    work = core.knowledge.work_of(says.known)
-    if work.gathered is not None:
-        return says  # none of several ends it by itself
+    work, members = core.knowledge.work_of(says.known), containment.member_refs_of(core, says.known)
+    if work.gathered is not None or members:  # none of several ends it by itself
+        refs = {*members, *(each.ref for each in work.objects)}
+        return says._replace(is_gone=bool(members) and all(_is_deleted(core, each) for each in refs))
     owner = work.only_object
     for ref in containment.owner_refs_of(core, says.known):
         kept = core.untaken.latest(ref)
@@ -92,6 +93,14 @@ def _with_owner(core: Core, says: WhatStands, now: float) -> WhatStands:
         return says._replace(owner=owner, object=owner.object.metadata)
     travels = bool(containment.owner_refs_of(core, says.known))
     return says._replace(is_gone=travels and seeking.is_gone(core, says.known, now))
+
+
+def _is_deleted(core: Core, ref: ObjectRef) -> bool:
+    """Say whether one of several objects is being deleted, or was seen to go, as it came last, taken or not."""
+    kept, known = core.untaken.latest(ref), core.knowledge.owners.get(ref)
+    if kept is not None:
+        return isinstance(kept, ObjectGone) or ends.is_deleted(kept.object.metadata)
+    return known is not None and ends.is_deleted(known.object.metadata)
 
 
 def _is_seen_gone(core: Core, ref: ObjectRef, uid: str) -> bool:

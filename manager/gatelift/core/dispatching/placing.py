@@ -104,8 +104,9 @@ def _commit(case: Case, owner: Owner) -> None:
     if not sent.session:
         core.sessions.blobs_unsent(attempt.cluster, view.session)
         return
-    attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates.of(owner))
+    # That it was sent is said last: who was told by half is told all again, should one of these raise (HD-512).
     membership.committed(case, sent.session, tuple(one.uid or one.template for one in commit.objects))
+    attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates.of(owner))
     giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 

@@ -228,10 +228,10 @@ class Attempt(TroubledObjects):
 
     def committed(self, session: int, sequence: int, gates: tuple[str, ...]) -> None:
         """Take that the Commit was sent, and which gates of the user's it named."""
+        self.tell_gates(gates, session)
         self.wants_objects = False
         self.heard_session = self.commit_session = session
         self.commit_sequence = sequence
-        self.tell_gates(gates, session)
 
     def confirmed(self, session: int) -> None:
         """Take that the agent was told to go on."""

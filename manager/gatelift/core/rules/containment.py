@@ -11,6 +11,7 @@ from types import TracebackType
 import msgspec
 
 from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.user_objects import is_of_members
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.rules import kept_record
@@ -159,8 +160,9 @@ def object_failed(core: Core, version: Version, error: Exception, now: float) ->
             core.untaken.settled(ref)
         with Boundary(answer_failed, core, f"place of {ref.key}", now=now):
             core.ledger.block(version.object.metadata.uid)  # it has no turn before it could be taken
-    for key in _workloads_of(core, ref):
-        core.agenda.mark(Key(Look.WORKLOAD, key))  # to stop it where that is what this version says
+    with Boundary(answer_failed, core, f"Workloads of {ref.key}", now=now):
+        for key in _workloads_of(core, ref):
+            core.agenda.mark(Key(Look.WORKLOAD, key))  # to stop it where that is what this version says
 
 
 def _is_gone(core: Core, ref: ObjectRef, uid: str, now: float) -> bool:
@@ -209,25 +211,40 @@ def tell_doubts(core: Core, now: float) -> None:
 
 
 def is_held(core: Core, key: Key) -> bool:
-    """Say whether nobody looks at a Workload or a user's object: a version of it, or of its other half, is untaken."""
-    if key.look is Look.WORKLOAD:
+    """Say whether nobody looks at a Workload or a user's object: a version of it, or of its other half, is untaken.
+
+    Of several objects none is looked at while one of them is untaken: nobody knows how many run (HD-514). Where even
+    this raises, nobody looks (HD-513).
+    """
+    with Boundary(answer_failed, core, f"whether {key.object} is held", now=core.now):
+        return _is_held(core, key)
+    return True
+
+
+def _is_held(core: Core, key: Key) -> bool:
+    if key.look in {Look.WORKLOAD, Look.WORK}:
         known = core.knowledge.workloads.get(key.object)
-        return (
-            (known is not None and known.metadata.uid in core.caution.uncompared)
-            or core.untaken.holds(ObjectRef(WORKLOAD, key.object))
-            or any(core.untaken.holds(ref) for ref in _owner_refs(core, key.object))
-        )
+        return (known is not None and known.metadata.uid in core.caution.uncompared) or _is_untaken(core, key.object)
     if key.look is not Look.OWNER or key.resource is None:
         return False
     ref = ObjectRef(key.resource, key.object)
-    return core.untaken.holds(ref) or any(
-        core.untaken.holds(ObjectRef(WORKLOAD, each)) for each in _workloads_of(core, ref)
-    )
+    return core.untaken.holds(ref) or any(_is_untaken(core, each) for each in _workloads_of(core, ref))
 
 
-def _owner_refs(core: Core, key: ObjectKey) -> list[ObjectRef]:
+def _is_untaken(core: Core, key: ObjectKey) -> bool:
+    """Say whether something could not be taken of a Workload, or of an object that it was made for."""
+    if not core.untaken:
+        return False
     known = core.knowledge.workloads.get(key)
-    return owner_refs_of(core, known) if known is not None else []
+    refs = (*owner_refs_of(core, known), *member_refs_of(core, known)) if known is not None else ()
+    return core.untaken.holds(ObjectRef(WORKLOAD, key)) or any(core.untaken.holds(ref) for ref in refs)
+
+
+def member_refs_of(core: Core, known: Workload) -> list[ObjectRef]:
+    """Return where the objects are that a Workload of several names, none where it is of one."""
+    named = known.metadata.owner_references if is_of_members(known) else ()
+    found = ((each, core.kinds.resource_of(each)) for each in named)
+    return [ObjectRef(kind, ObjectKey(known.metadata.namespace, each.name)) for each, kind in found if kind is not None]
 
 
 def owner_refs_of(core: Core, known: Workload) -> list[ObjectRef]:

@@ -42,6 +42,7 @@ from gatelift.core.state.predecessors import Predecessors
 from gatelift.core.state.sessions import Sessions
 from gatelift.core.state.settings import CoreSettings
 from gatelift.core.state.shown_queues import ShownQueues
+from gatelift.core.state.surplus import SettledSurplus
 from gatelift.core.state.untaken import Untaken
 from gatelift.core.state.waiters import Waiters
 from gatelift.core.state.waiting_reasons import WaitingReasons
@@ -106,6 +107,7 @@ class Core:
     record_revision: int = 0
     fenced: FencedPlacements = field(default_factory=FencedPlacements)
     haunted: Haunted = field(default_factory=Haunted)
+    surplus: SettledSurplus = field(default_factory=SettledSurplus)
     caution: Caution = field(default_factory=Caution)
     rebuilt: bool = False
     stepped_down: bool = False

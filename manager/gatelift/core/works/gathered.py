@@ -24,7 +24,7 @@ from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
 from gatelift.core.told import event_texts, mirror, shown_end
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import asking, choosing, ending_objects, group_words, looking_again, owners
+from gatelift.core.works import asking, choosing, ending_objects, group_words, looking_again, owners, too_many
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -284,7 +284,7 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if not _ends(core, workload, attempt) and _drop(core, work, gathered.surplus(workload), now):
+        if not _ends(core, workload, attempt) and too_many.drop(core, work, gathered.surplus(workload), now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
@@ -318,18 +318,9 @@ def _lacks(core: Core, work: Work, gathered: Gathered, now: float) -> bool:
     owner = _speaker(core, work, gathered)
     if lacks is None:
         return False
-    if not _drop(core, work, lacks.surplus, now) and owner is not None:
+    if not too_many.drop(core, work, lacks.surplus, now) and owner is not None:
         group_words.tell(core, work, owner, (NOT_COMPOSED, lacks.text), now)
     return True
-
-
-def _drop(core: Core, work: Work, surplus: tuple[Called, ...], now: float) -> bool:
-    """Delete the objects that are too many; their finalizers go by their own passes. True if there are any."""
-    for called in surplus:
-        owner = _owner(core, work, called)
-        if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):
-            api_requests.delete(core, owner.ref, called.uid, Purpose.DELETE_SURPLUS)
-    return bool(surplus)
 
 
 def _keep_alike(core: Core, work: Work, gathered: Gathered, workload: Workload, now: float) -> bool:

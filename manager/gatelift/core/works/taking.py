@@ -29,7 +29,8 @@ def take(core: Core, version: Version, now: float, pass_on: PassOn) -> None:
     with Boundary(containment.object_failed, core, version, now=now):
         _take(core, version, now, pass_on)
     if core.contained.resting:
-        looking.changed(core, ref_of(version), now)
+        with Boundary(containment.answer_failed, core, f"what rests of {ref_of(version).key}", now=now):
+            looking.changed(core, ref_of(version), now)
 
 
 def take_again(core: Core, ref: ObjectRef, now: float, pass_on: PassOn) -> None:
