@@ -73,7 +73,7 @@ def _of_members(
             pod_troubles.reported(core, attempt, report)
         if owner is not None:
             (core.agenda.mark if mirror.is_news(attempt, report) else core.agenda.mark_late)(owner.look)
-    core.mark_attempt(attempt)
+    core.mark_for_one(attempt.look)
     return tuple(found)
 
 
