@@ -101,8 +101,8 @@ class Passes:
             return
         begun = len(core.commands)
         try:  # as `Boundary` does, which is three calls more for the most frequent of all
-            if key.look in _OF_ALL and core.knowledge.works.gathered_at(key.object) is not None:
-                core.pacing.looked(key, now)
+            if key.look in _OF_ALL and (work := core.knowledge.works.gathered_at(key.object)) is not None:
+                core.pacing.looked(key, len(work.objects), now)
             self._pass(key, now)
             aside = containment.is_set_aside(core, key) if core.caution.set_aside else None
             if key.look not in _SAY_THEMSELVES:
