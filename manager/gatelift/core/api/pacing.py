@@ -39,4 +39,5 @@ class Pacing:
     def due(self, key: Key, now: float) -> float:
         """Return when a key may be looked at next for one object: `now`, or a moment later."""
         pause, until = self._of.get(key, (0.0, now))
-        return max(now, until - (LOOKS_AT_ONCE - 1) * pause)
+        due = until - (LOOKS_AT_ONCE - 1) * pause
+        return due if due > now + pause / 1000 else now  # sums of pauses are not exact

@@ -38,7 +38,7 @@ def what_for(core: Core, attempt: Attempt) -> tuple[Workload | None, Work]:
 def take(core: Core, attempt: Attempt, report: ObjectReport) -> None:
     """Take how an object is; what says no more than that, once more, is looked at behind all else."""
     keep(core, attempt, (report,))
-    core.mark_said_of(attempt, shows=not mirror.is_news(attempt, report))
+    core.mark_said_of_one(attempt, again=not mirror.is_news(attempt, report))
     pod_troubles.heard(core, attempt)
 
 

@@ -23,7 +23,7 @@ from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, Wri
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
-from gatelift.core.records.work import Owner, Work
+from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.state import forgetting
 from gatelift.core.state.asked_owners import AskedOwners
 from gatelift.core.state.caution import Caution
@@ -312,20 +312,23 @@ class Core:
         if owner is not None:
             self.mark_owner(owner)
 
-    def mark_said_of(self, attempt: Attempt, *, shows: bool) -> None:
-        """Look at the users' objects of which a cluster has said something; `shows`: no more than how one is, again.
-
-        That is late: everybody's next pod would wait for it.
-        """
+    def mark_said_of(self, attempt: Attempt) -> None:
+        """Look at the users' objects of which a cluster has said something."""
         known = self.knowledge.workloads.get(attempt.workload)
         if known is not None:
-            (self._mark_work_late if shows else self.mark_work)(self.knowledge.work_of(known))
+            self.mark_work(self.knowledge.work_of(known))
 
-    def _mark_work_late(self, work: Work) -> None:
-        owner = work.only_object if work.gathered is None else None
+    def mark_said_of_one(self, attempt: Attempt, *, again: bool) -> None:
+        """Look at the user's object, or all of several, since a cluster has said how one is; `again`: not for the first
+        time, which is late: everybody's next pod would wait for it.
+        """
+        known = self.knowledge.workloads.get(attempt.workload)
+        work = self.knowledge.work_of(known) if known is not None else NOBODYS
         if work.gathered is not None:
-            self.mark_for_one(work.look, late=True)
-        elif owner is not None and owner.work is owner.name:
+            self.mark_for_one(work.look, late=again)
+            return
+        owner = work.only_object
+        if owner is not None and again and owner.work is owner.name:
             self.agenda.mark_late(owner.look)
         elif owner is not None:
             self.mark_owner(owner)
