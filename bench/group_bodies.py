@@ -14,8 +14,8 @@ from gatelift_agent.core.changes import allowances
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
 from gatelift_agent.core.watched import ownership
-from gatelift_kinds.pod_group import document
 from gatelift_kinds.pod.kind import PodKind
+from gatelift_kinds.pod_group import document
 from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
 from gatelift_kinds.pod_group.kind import PodGroupKind
 from gatelift_kinds.pod_group.shapes import template_of

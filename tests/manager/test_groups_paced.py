@@ -1,4 +1,4 @@
-"""All of a group is looked at at a pause of its own, not for each word of each member; who needs a look gets it (PF-2)."""
+"""All of a group is looked at at a pause, not for each word of each member, and who needs a look gets it (PF-2)."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from gatelift.core.api.agenda import Key
 
 LOOKS_AT_ONCE = 16
-"""Looks in a row that wait for nothing: all that happens to a small group, and the steps that follow from each other."""
+"""Looks in a row that wait for nothing: what happens to a small group, and the steps that follow from each other."""
 LOOK_SECONDS_OF_ONE = 0.0005
-"""Of the pause between two looks after these, for each object: a tenth of what its writes take API servers at best."""
+"""Of the pause between two looks after these, for each object: little beside what its writes take API servers."""
 LOOK_SECONDS_MAX = 0.25
 KEPT_MAX = 256
 """Keys beyond which those are dropped that may be looked at as often as one that was never looked at."""

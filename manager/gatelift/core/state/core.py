@@ -319,8 +319,9 @@ class Core:
             self.mark_work(self.knowledge.work_of(known))
 
     def mark_said_of_one(self, attempt: Attempt, *, again: bool) -> None:
-        """Look at the user's object, or all of several, since a cluster has said how one is; `again`: not for the first
-        time, which is late: everybody's next pod would wait for it.
+        """Look at the user's object, or at all of several, since a cluster has said how one is.
+
+        `again`: not for the first time. That is late: everybody's next pod would wait for it.
         """
         known = self.knowledge.workloads.get(attempt.workload)
         work = self.knowledge.work_of(known) if known is not None else NOBODYS
