@@ -14,6 +14,7 @@ from gatelift_agent.core.changes import allowances
 from gatelift_agent.core.refusing.sanitise import sanitise
 from gatelift_agent.core.values.settings import Policy
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.pod.kind import PodKind
 from gatelift_kinds.pod_group import document
 from gatelift_kinds.pod_group.composition import GroupPlan, PlannedSet
 from gatelift_kinds.pod_group.kind import PodGroupKind
@@ -23,7 +24,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSetAssignment
 from gatelift_wire.values.keys import PlacementKey
 
-KIND = PodGroupKind()
+KIND, ALONE = PodGroupKind(), PodKind()
 
 
 def group_workload(pods: Sequence[tuple[Pod, bytes]]) -> bytes:
@@ -82,3 +83,19 @@ def placed(pod: Pod, raw: bytes, count: int, key: PlacementKey, origin: str) -> 
         annotations={**marks["annotations"], **notes},
         placing=Placing(key=key, origin=origin, namespace=NAMESPACE),
     )
+
+
+def placed_alone(pod: Pod, raw: bytes, key: PlacementKey, origin: str) -> bytes:
+    """Return a pod of no group as an agent makes it, with all that it notes on one."""
+    (part,) = ALONE.parts(pod, raw)
+    marks = json.loads(part.metadata)
+    notes = {
+        ownership.ANNOTATION_POD_SET: part.pod_set,
+        ownership.ANNOTATION_PLACED_AS: ownership.placed_as_text(origin, key),
+        ownership.ANNOTATION_USER_UID: f"user-of-{part.name}",
+        allowances.ANNOTATION_GRANTED: allowances.note(dict(pod_requests(pod.spec))),
+    }
+    marks["annotations"] = {**(marks.get("annotations") or {}), **notes}
+    spec, metadata = sanitise(ALONE, part.spec, Policy()), json.dumps(marks).encode()
+    whole = Part(name=part.name, pod_set=part.pod_set, metadata=metadata, spec=spec)
+    return ALONE.document(whole, Placing(key=key, origin=origin, namespace=NAMESPACE))

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from bench import group_bodies, group_load, memory
+from bench.loader import manifest, mutated
 from gatelift_kube.api.client import Client
 from gatelift_kube.decoding import decoding
 from gatelift_kube.objects.core import Pod
@@ -36,6 +37,16 @@ async def waiting_groups(client: Client, count: int) -> None:
         served = await memory.make(client, POD, pods_of(group))
         pods = sorted(((read(raw), raw) for raw in served), key=lambda each: _age(each[0]))
         await memory.make(client, WORKLOAD, [group_bodies.group_workload(pods)])
+
+
+async def placed_alone(client: Client, count: int) -> None:
+    """Make pods as an agent makes them, each of a placement of its own."""
+    bodies = []
+    for number in range(count):
+        raw = json.dumps(mutated(manifest(f"alone-{number:05}"))).encode()
+        key = PlacementKey(f"00000000-0000-4000-8000-{number:012}", 1)
+        bodies.append(group_bodies.placed_alone(read(raw), raw, key, "bench"))
+    await memory.make(client, POD, bodies)
 
 
 async def placed_groups(client: Client, count: int) -> None:
@@ -67,7 +78,7 @@ async def measure(count: int, rounds: int) -> dict[str, Any]:
     cases: dict[str, tuple[Made, bool]] = {
         "manager_single": (memory.pods_and_workloads, False),
         "manager_member": (waiting_groups, False),
-        "agent_single": (memory.placed_pods, True),
+        "agent_single": (placed_alone, True),
         "agent_member": (placed_groups, True),
     }
     found: dict[str, float] = {}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from agent.test_agent_several_objects import MARKS, SPEC, an_order, blob
+from gatelift_agent.core.advancing import progress
+from gatelift_agent.core.machine import LOOK_AGAIN_SECONDS_MAX, LOOK_AGAIN_SECONDS_MIN
 from gatelift_agent.core.state.world import MANY_OBJECTS
 from gatelift_kube.deciding.writes import Create, Delete, Patch
 from gatelift_wire.values import messages as m
@@ -55,3 +59,24 @@ def test_pf_3_a_stop_of_many_is_begun_at_once_whenever_they_were_looked_at_last(
     assert any(asked[before:])
     stage.pass_seconds(2.0)
     assert all(stage.pod(name)["metadata"].get("deletionTimestamp") for name in NAMES), "the kubelet has to end them"
+
+
+def test_pf_2_what_changes_of_many_one_after_the_other_has_them_looked_at_at_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever of them rests: each event of a few that do not was a look at these."""
+    stage, _ = a_crowd()
+    looks, drive = list[float](), progress.drive
+
+    def counted(*given: Any) -> None:
+        looks.append(stage.now)
+        drive(*given)
+
+    monkeypatch.setattr(progress, "drive", counted)
+    began = stage.now
+    for name in NAMES:
+        stage.run(name)
+        stage.pass_seconds(0.01)
+    assert len(looks) <= (stage.now - began) / (len(NAMES) * LOOK_AGAIN_SECONDS_MIN) + 2 < len(NAMES)
+    stage.pass_seconds(LOOK_AGAIN_SECONDS_MAX)
+    assert {each.name for each in stage.peer.of(m.ObjectReport)} == set(NAMES), "the last one is told of as well"

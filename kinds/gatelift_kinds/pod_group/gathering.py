@@ -289,6 +289,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         says = (meta.labels, meta.annotations, meta.owner_references)
         if self._judged is None or self._judged[0] != says:
             self._judged = says, document.conflict(workload, self._namespace, self._group)
+        elif self._judged[0][2] is not says[2]:
+            self._judged = says, self._judged[1]  # the same list is alike at a glance, another one owner by owner
         return "" if self._judged[1] and self._runs_for(workload) else self._judged[1]
 
     def own_marks(self, workload: Workload) -> Mapping[str, str]:

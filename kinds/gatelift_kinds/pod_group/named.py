@@ -30,6 +30,8 @@ class NamedMembers:
     def by(self, workload: Workload) -> frozenset[str]:
         """Return whom a Workload names, gone through once for each list of them."""
         meta = workload.metadata
+        if self._names is meta.owner_references and self._workload == meta.uid:
+            return self._uids
         if (self._workload, self._names) != (meta.uid, meta.owner_references):
             if self._workload != meta.uid:
                 self._ever, self.taken_off = set(), set()
@@ -37,6 +39,7 @@ class NamedMembers:
             self._uids = frozenset(each.uid for each in meta.owner_references)
             self.taken_off = self._ever - self._uids
             self._ever |= self._uids
+        self._names = meta.owner_references  # the same list is alike at a glance, another one owner by owner
         return self._uids
 
     def has_named(self, workload: Workload, uid: str) -> bool:

@@ -46,6 +46,9 @@ of its own is waited for (`WRITE_SECONDS_MAX`), shorter than it takes to count w
 LOOK_AGAIN_SECONDS = 50e-6
 """From one look at many objects to the next, for each: about five times what a look at one of them takes."""
 LOOK_AGAIN_SECONDS_MAX = 0.1
+LOOK_AGAIN_SECONDS_MIN = 0.0005
+"""Of that pause, for each object of a placement that has many, however few of them are not at rest: their events come
+by the hundred in a second, and what is said of one of them is as true a moment later."""
 LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
 
@@ -324,14 +327,15 @@ class AgentMachine:
         So looks at it take a share of the time, however many objects there are. What has moved on, as one that is to
         stop from now on, is looked at at once, and what has a time of its own when that has come.
         """
-        count = len(placement.objects) if placement.calm is None else len(placement.calm.restless)
-        if count <= MANY_OBJECTS:
+        if len(placement.objects) <= MANY_OBJECTS:
             return False
+        count = len(placement.objects) if placement.calm is None else len(placement.calm.restless)
         if now < placement.look_from and placement.looked_as is placement.state and not is_due:
             self._world.wakes.ask(placement.key, placement.look_from)
             return True
         placement.looked_as = placement.state
-        placement.look_from = now + min(LOOK_AGAIN_SECONDS_MAX, count * LOOK_AGAIN_SECONDS)
+        pause = max(len(placement.objects) * LOOK_AGAIN_SECONDS_MIN, count * LOOK_AGAIN_SECONDS)
+        placement.look_from = now + min(LOOK_AGAIN_SECONDS_MAX, pause)
         return False
 
     def _drive(self, placement: Placement, now: float) -> None:

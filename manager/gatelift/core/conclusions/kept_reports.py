@@ -38,7 +38,7 @@ def what_for(core: Core, attempt: Attempt) -> tuple[Workload | None, Work]:
 def take(core: Core, attempt: Attempt, report: ObjectReport) -> None:
     """Take how an object is; what says no more than that, once more, is looked at behind all else."""
     keep(core, attempt, (report,))
-    core.mark_said_of(attempt, shows=not mirror.is_news(attempt, report))
+    core.mark_said_of_one(attempt, again=not mirror.is_news(attempt, report))
     pod_troubles.heard(core, attempt)
 
 
@@ -73,7 +73,7 @@ def _of_members(
             pod_troubles.reported(core, attempt, report)
         if owner is not None:
             (core.agenda.mark if mirror.is_news(attempt, report) else core.agenda.mark_late)(owner.look)
-    core.mark_attempt(attempt)
+    core.mark_for_one(attempt.look)
     return tuple(found)
 
 

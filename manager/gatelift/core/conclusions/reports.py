@@ -94,7 +94,7 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
-    core.mark_said_of(attempt, shows=False)
+    core.mark_said_of(attempt)
     if not isinstance(message, CountsReport):  # these are for the user's object alone
         core.mark_attempt(attempt)
     cluster = attempt.cluster

@@ -14,6 +14,7 @@ from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.commands import Command, Note, StepDown
 from gatelift.core.api.inflight import InFlight
+from gatelift.core.api.pacing import Pacing
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.unsent import Unsent
@@ -22,7 +23,7 @@ from gatelift.core.clusters.link_values import ClusterView, LinksPort, Sent, Wri
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.ledger import AttemptLedger
-from gatelift.core.records.work import Owner, Work
+from gatelift.core.records.work import NOBODYS, Owner, Work
 from gatelift.core.state import forgetting
 from gatelift.core.state.asked_owners import AskedOwners
 from gatelift.core.state.caution import Caution
@@ -75,6 +76,7 @@ class Core:
     ledger: AttemptLedger
     knowledge: Knowledge
     agenda: Agenda = field(default_factory=Agenda)
+    pacing: Pacing = field(default_factory=Pacing)
     inflight: InFlight = field(default_factory=InFlight)
     resting: Resting = field(default_factory=Resting)
     wall: Wall = field(default_factory=Wall)
@@ -286,17 +288,34 @@ class Core:
         """Look at a Workload soon."""
         self.agenda.mark(Key(Look.WORKLOAD, key))
 
+    def mark_workload_for_one(self, key: ObjectKey) -> None:
+        """Look at the Workload of several objects, for what has happened to one of them."""
+        self.mark_for_one(Key(Look.WORKLOAD, key))
+
     def mark_owner(self, owner: Owner) -> None:
         """Look at a user's object soon, and at what it is a part of."""
         self.mark_owner_alone(owner)
         if owner.work is not owner.name:
             work = self.knowledge.works.of_object(owner.name)
             if work is not None and work.gathered is not None:
-                self.agenda.mark(work.look)
+                self.mark_for_one(work.look)
 
     def mark_owner_alone(self, owner: Owner) -> None:
         """Look at a user's object soon, at it alone."""
         self.agenda.mark(owner.look)
+
+    def mark_for_one(self, key: Key, *, late: bool = False) -> None:
+        """Look at what concerns all of several objects, for what has happened to one of them: once for many of these.
+
+        `late`: behind all others.
+        """
+        due = self.pacing.due(key, self.now)
+        if due > self.now:
+            self.agenda.wake(key, due, late=late)
+        elif late:
+            self.agenda.mark_late(key)
+        else:
+            self.agenda.mark(key)
 
     def mark_work(self, work: Work) -> None:
         """Look soon at the object of a work, or once at all of them."""
@@ -307,20 +326,24 @@ class Core:
         if owner is not None:
             self.mark_owner(owner)
 
-    def mark_said_of(self, attempt: Attempt, *, shows: bool) -> None:
-        """Look at the users' objects of which a cluster has said something; `shows`: no more than how one is, again.
-
-        That is late: everybody's next pod would wait for it.
-        """
+    def mark_said_of(self, attempt: Attempt) -> None:
+        """Look at the users' objects of which a cluster has said something."""
         known = self.knowledge.workloads.get(attempt.workload)
         if known is not None:
-            (self._mark_work_late if shows else self.mark_work)(self.knowledge.work_of(known))
+            self.mark_work(self.knowledge.work_of(known))
 
-    def _mark_work_late(self, work: Work) -> None:
-        owner = work.only_object if work.gathered is None else None
+    def mark_said_of_one(self, attempt: Attempt, *, again: bool) -> None:
+        """Look at the user's object, or at all of several, since a cluster has said how one is.
+
+        `again`: not for the first time. That is late: everybody's next pod would wait for it.
+        """
+        known = self.knowledge.workloads.get(attempt.workload)
+        work = self.knowledge.work_of(known) if known is not None else NOBODYS
         if work.gathered is not None:
-            self.agenda.mark_late(work.look)
-        elif owner is not None and owner.work is owner.name:
+            self.mark_for_one(work.look, late=again)
+            return
+        owner = work.only_object
+        if owner is not None and again and owner.work is owner.name:
             self.agenda.mark_late(owner.look)
         elif owner is not None:
             self.mark_owner(owner)

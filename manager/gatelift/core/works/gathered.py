@@ -136,8 +136,8 @@ def _take_shown(seen: ObjectCase) -> None:
     if attempt is None or not membership.is_elsewhere(seen.work, attempt):
         return
     if owner.kind.outcome(owner.object) is not None and membership.shown(attempt, seen.work, owner):
-        core.agenda.mark(seen.work.look)
-        core.mark_attempt(attempt)
+        core.mark_for_one(seen.work.look)
+        core.mark_for_one(attempt.look)
 
 
 def _show_its_end(seen: ObjectCase, workload: Workload) -> None:

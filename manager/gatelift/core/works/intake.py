@@ -396,5 +396,6 @@ def _all_checks(core: Core) -> None:
 
 
 def _mark_owned(core: Core, owner: Owner) -> None:
+    mark = core.mark_workload if owner.work is owner.name else core.mark_workload_for_one
     for key in core.knowledge.workloads_of(owner.name):
-        core.mark_workload(key)
+        mark(key)

@@ -31,6 +31,8 @@ from gatelift_kube.values.resources import ObjectKey, ObjectRef
 
 _SAY_THEMSELVES = frozenset({Look.UNDECIDED, Look.UNTAKEN, Look.UNCOMPARED})
 """Looks that come to their end though it did not go well: that is seen as it is decided on, or taken."""
+_OF_ALL = frozenset({Look.WORK, Look.WORKLOAD})
+"""Looks at all of several objects, where there are several: they are paced."""
 LATE_PER_CALL = 4
 """Keys of the late line in one call: what comes in meanwhile is taken before the next ones."""
 HELD_SECONDS = 60.0
@@ -99,6 +101,8 @@ class Passes:
             return
         begun = len(core.commands)
         try:  # as `Boundary` does, which is three calls more for the most frequent of all
+            if key.look in _OF_ALL and (work := core.knowledge.works.gathered_at(key.object)) is not None:
+                core.pacing.looked(key, len(work.objects), now)
             self._pass(key, now)
             aside = containment.is_set_aside(core, key) if core.caution.set_aside else None
             if key.look not in _SAY_THEMSELVES:
