@@ -16,6 +16,7 @@ from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
+from gatelift_kinds.pod_group.named import NamedMembers
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import pods
 from gatelift_kinds.shared.digests import digest
@@ -35,6 +36,7 @@ class GatheredAtWorker(Protocol):
     __slots__ = ()
     members: GroupMembers
     _declaring: Declaring
+    _names: NamedMembers
     _pods: dict[str, tuple[Pod, bytes]]
     _where: RunsElsewhere
 
@@ -93,6 +95,10 @@ class GatheredAtWorker(Protocol):
         """Take that a worker was told of a pod."""
         self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
 
+    def waits_elsewhere(self, uid: str, *, waits: bool) -> None:
+        """Take that a worker says of a pod whether it waits there, since no slot is free."""
+        self._where.holds(uid, waits)
+
     def stopped_elsewhere(self, uid: str) -> None:
         """Take that a worker says that a pod has stopped."""
         self._count_anew(self._where.put(uid, member.Elsewhere.STOPPED))
@@ -110,6 +116,10 @@ class GatheredAtWorker(Protocol):
     def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that may run at a worker, role by role."""
         return self._parts(places.there(self.members, granted))
+
+    def came_late(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod only since it has quota."""
+        return self._names.is_late(workload, uid)
 
     def tells(self, uid: str) -> None:
         """Take that the agent at home was told of a pod: it is not asked for any more."""

@@ -401,7 +401,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         added = sorted(filter(None, map(self._present, kept)))
         if not added:
             return None
-        return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added])
+        late = workload.status.admission is not None or bool(workload.status.cluster_name)
+        return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added], late=late)
 
     def _is_let_be(self, workload: Workload, uid: str) -> bool:
         """Say whether a pod is named no more since it goes: a garbage collector took it off, and would once more."""
@@ -426,7 +427,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def _stays(self, uid: str) -> bool:
         """Say whether a pod is never one too many: it was let go by us, so it has a slot, whatever it says now."""
-        return self._let_go.is_marked(uid) or self._where.of(uid) is member.Elsewhere.MAY_RUN
+        return self._let_go.is_marked(uid) or self._where.is_let_go(uid)
 
     @property
     def _oldest(self) -> Pod | None:

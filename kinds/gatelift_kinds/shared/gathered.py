@@ -255,6 +255,10 @@ class Gathered(Protocol):
         """Take that a worker was told of an object."""
         ...
 
+    def waits_elsewhere(self, uid: str, *, waits: bool) -> None:
+        """Take that a worker says of an object whether it waits there for a slot: it may be one too many."""
+        ...
+
     def stopped_elsewhere(self, uid: str) -> None:
         """Take that a worker says of an object that it has stopped there."""
         ...
@@ -288,6 +292,10 @@ class Gathered(Protocol):
 
         At home that is said by `tells`; at a worker by `runs_elsewhere`.
         """
+        ...
+
+    def came_late(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names an object only since it has quota: another one may have had its place."""
         ...
 
     def tells(self, uid: str) -> None:

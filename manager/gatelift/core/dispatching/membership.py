@@ -174,6 +174,10 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.is_gone(uid)
     else:
         attempt.told.joins([(uid, report.name)])
+    gathered.waits_elsewhere(uid, waits=report.waits)
+    if report.waits:
+        core.agenda.mark(work.look)  # it may be one too many, which a leader before was about to turn away (HD-521)
+        return None
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
     goes = owner.object.metadata.deletion_timestamp is not None

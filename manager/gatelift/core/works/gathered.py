@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import membership, placing
+from gatelift.core.dispatching import membership
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -30,11 +30,10 @@ from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.conditions import is_true
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
-LISTS_SECONDS = 5.0
-"""How often it is looked whether the cluster of a placement has said what it has."""
 ALL_OVER, DELETED = "all over", "deleted"
 """Names of ends: of objects that are all over and have no Workload, and of a Workload that somebody deleted."""
 
@@ -99,7 +98,8 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
 
     Who may run at a worker would count as one at its gate, of which nothing is left once it is deleted.
     """
-    if attempt is None and workload.status.cluster_name and not is_true(workload.status.conditions, texts.FINISHED):
+    placed = bool(workload.status.cluster_name) or workload.status.admission is not None
+    if attempt is None and placed and not is_true(workload.status.conditions, texts.FINISHED):
         core.mark_workload(ref_of(workload).key)
         return False
     if attempt is not None:
@@ -154,13 +154,7 @@ def _is_unknown_there(seen: ObjectCase) -> bool:
 
     It would have to hear of each node first. A new leader's own agent begins as it does, and lists after that.
     """
-    core, attempt = seen.core, seen.attempt
-    if attempt is None or not attempt.live:
-        return False
-    if placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST:
-        return False
-    core.agenda.wake(seen.owner.look, seen.now + LISTS_SECONDS)
-    return True
+    return seen.attempt is not None and looking_again.is_unheard(seen.core, seen.attempt, seen.owner.look, seen.now)
 
 
 def _clear_away(core: Core, gathered: Gathered, owner: Owner) -> None:
@@ -284,7 +278,7 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if not _ends(core, workload, attempt) and _drop(core, work, gathered.surplus(workload), now):
+        if not _ends(core, workload, attempt) and _drop(core, work, _beyond(gathered, workload, attempt), now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
@@ -294,12 +288,23 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
     _name_owners(core, work, gathered, workload, now)
     if attempt.state is AttemptState.PENDING or _ends(core, workload, attempt):
         return  # what is over is counted for what it gives back until all has stopped (`shares`)
-    for called in gathered.replaced(workload):  # by who is named by now
+    # At home an agent that begins knows by one that is over that nothing runs in its slot (HD-520).
+    home = attempt.cluster == LOCAL_CLUSTER and looking_again.is_unheard(core, attempt, work.look, now)
+    for called in () if home else gathered.replaced(workload):  # by who is named by now
         owner = _owner(core, work, called)
         if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):
             owners.release(core, owner)
     if attempt.live and gathered.to_join(workload, record.granted(workload)):
         core.mark_workload(ref_of(workload).key)
+
+
+def _beyond(gathered: Gathered, workload: Workload, attempt: Attempt) -> tuple[Called, ...]:
+    """Return the objects that are too many; who waits at a worker only once each end that it told of is shown.
+
+    By another one's end it may have a slot by now.
+    """
+    found = gathered.surplus(workload)
+    return found if not attempt.told.ends else tuple(each for each in found if not gathered.is_told_of(each.uid))
 
 
 def _ends(core: Core, workload: Workload, attempt: Attempt) -> bool:

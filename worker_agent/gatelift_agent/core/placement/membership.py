@@ -27,12 +27,15 @@ class Membership:
 
     `heirs`: those that wait until one of another user's object has stopped, whose name they are to have. `left`: UIDs
     of user's objects of which nothing is left here: none is made again. `turned_away`: by pod set, how many pods that a
-    driver made here were ended unused, beyond the count.
+    driver made here were ended unused, beyond the count. `found`: pod set by UID of what a start found let go at home,
+    and not replaced by another one since; `unknown`: by pod set, slots of which it found nothing.
     """
 
     heirs: dict[str, Tracked] = field(default_factory=dict)
     left: dict[str, None] = field(default_factory=dict)
     turned_away: dict[str, int] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
 
     def turns_away(self, pod_set: str) -> None:
         """Count one that was ended unused."""
