@@ -292,6 +292,28 @@ def is_unshown(case: Case) -> bool:
     return False
 
 
+def keep_unshown(case: Case) -> None:
+    """Have the Workload keep ends that home does not show for good while the others go on; then they count (HD-524).
+
+    Where the Workload does not take that, either, they count as what runs, and it is tried once more at the end of all.
+    """
+    core, attempt, work = case.core, case.attempt, case.work
+    if work.gathered is None or not attempt.told.ends or not is_elsewhere(work, attempt):
+        return
+    named = {uid: several.named(core, work, name, uid) for uid, name in attempt.told.ends.items()}
+    hopeless = {
+        uid
+        for uid, owner in named.items()
+        if owner is not None and _is_unended(owner) and core.resting.hopeless(owner.ref)
+    }
+    if not hopeless or core.resting.hopeless(case.rec.ref) or _is_to_keep(case, hopeless):
+        return
+    for uid in hopeless:
+        work.gathered.stopped_elsewhere(uid)
+        attempt.told.shows_end(uid)
+    core.agenda.mark(work.look)
+
+
 def _is_to_keep(case: Case, uids: set[str]) -> bool:
     """Have the Workload keep how these ended, which home does not show for good; True until that is written."""
     core, attempt, gathered, ref = case.core, case.attempt, case.work.gathered, case.rec.ref

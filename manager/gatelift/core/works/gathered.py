@@ -22,9 +22,9 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
-from gatelift.core.told import event_texts, mirror, shown_end
+from gatelift.core.told import event_texts
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import choosing, ending_objects, group_words, looking_again, owners
+from gatelift.core.works import choosing, ending_objects, group_words, looking_again, owners, shown_members
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
@@ -48,7 +48,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
-    _take_shown(seen)
+    shown_members.take_shown(seen)
     if api_requests.blocked(core, ref, owner.look, now):
         return
     if workload is not None and not _is_settled(core, work, workload, attempt):
@@ -67,7 +67,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         if work.gathered.releases(uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
         else:
-            _show_success(seen)
+            shown_members.show_success(seen)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
@@ -82,9 +82,9 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
     if attempt is None or attempt.state in NO_WINNER:
         owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
     elif workload is not None and membership.is_elsewhere(seen.work, attempt):
-        _show(seen)
+        shown_members.show(seen)
     elif workload is not None and seen.owner.object.metadata.uid in attempt.told.ends:
-        _show_its_end(seen, workload)
+        shown_members.show_its_end(seen, workload)
 
 
 def _let_out_of_sight(seen: ObjectCase) -> None:
@@ -105,48 +105,6 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
     if attempt is not None:
         membership.settle(work, attempt, workload)
     return True
-
-
-def _show_success(seen: ObjectCase) -> None:
-    """Show of a deleted object that it had succeeded at its worker: its slot is taken for good (HD-392)."""
-    attempt, workload = seen.attempt, seen.workload
-    if attempt is None or workload is None or not membership.is_elsewhere(seen.work, attempt):
-        return
-    report = attempt.reports.get(seen.owner.object.metadata.name)
-    if report is not None and mirror.succeeded(report.status):
-        _show(seen)
-
-
-def _show(seen: ObjectCase) -> None:
-    """Show what its worker says of one object."""
-    owner, attempt, case = seen.owner, seen.attempt, seen.of_workload()
-    if attempt is None or case is None:
-        return
-    report = attempt.reports.get(owner.object.metadata.name)
-    if report is not None and report.owner_uid == owner.object.metadata.uid:
-        mirror.show(case, owner)
-
-
-def _take_shown(seen: ObjectCase) -> None:
-    """Take that an object shows the end that its worker told of, also while the answer to that write is awaited.
-
-    Its user sees it, and may replace it at once (HD-473).
-    """
-    core, owner, attempt = seen.core, seen.owner, seen.attempt
-    if attempt is None or not membership.is_elsewhere(seen.work, attempt):
-        return
-    if owner.kind.outcome(owner.object) is not None and membership.shown(attempt, seen.work, owner):
-        core.agenda.mark(seen.work.look)
-        core.mark_attempt(attempt)
-
-
-def _show_its_end(seen: ObjectCase, workload: Workload) -> None:
-    """Show how one object ended at its worker, now that nothing of them runs there."""
-    case = seen.of_workload()
-    if case is None or seen.owner.kind.outcome(seen.owner.object) is not None:
-        seen.core.mark_workload(ref_of(workload).key)
-    else:
-        shown_end.show_of_several(case, seen.owner)
 
 
 def _is_unknown_there(seen: ObjectCase) -> bool:
@@ -278,7 +236,7 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if not _ends(core, workload, attempt) and _drop(core, work, _beyond(gathered, workload, attempt), now):
+        if not _ends(core, workload, attempt) and _drop(core, work, shown_members.beyond(gathered, workload, attempt), now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
@@ -296,15 +254,6 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
             owners.release(core, owner)
     if attempt.live and gathered.to_join(workload, record.granted(workload)):
         core.mark_workload(ref_of(workload).key)
-
-
-def _beyond(gathered: Gathered, workload: Workload, attempt: Attempt) -> tuple[Called, ...]:
-    """Return the objects that are too many; who waits at a worker only once each end that it told of is shown.
-
-    By another one's end it may have a slot by now.
-    """
-    found = gathered.surplus(workload)
-    return found if not attempt.told.ends else tuple(each for each in found if not gathered.is_told_of(each.uid))
 
 
 def _ends(core: Core, workload: Workload, attempt: Attempt) -> bool:
