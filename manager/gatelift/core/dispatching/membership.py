@@ -81,14 +81,6 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     user_gates.travel(case, uids)
 
 
-def awaits_names(case: Case) -> bool:
-    """Say whether objects are there to be let go, none of which the Workload names yet: that write looks here again."""
-    gathered = case.work.gathered
-    if gathered is None or case.attempt.state is not AttemptState.CHOSEN or not gathered.waiting:
-        return False
-    return all(gathered.is_told_of(each.uid) for each in case.known.metadata.owner_references)
-
-
 def tell(case: Case, view: ClusterView) -> None:
     """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
