@@ -34,6 +34,7 @@ from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.roles import RoleFit
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
+from gatelift_kinds.pod_group.unlike import unlike
 from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.json_parts import Json
@@ -191,6 +192,11 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def misfit(self, uid: str) -> str:
         """Return why a pod has no role, and is not let go; "" where it has one."""
         return self._unfit.get(uid, "")
+
+    def unlike(self, workload: Workload, uid: str) -> str:
+        """Return in what a pod that has a role differs from what there is quota for, see `unlike`."""
+        found = self.members.get(uid)
+        return unlike(found, workload) if found is not None and found.role else ""
 
     @property
     def speaker(self) -> Called | None:

@@ -107,6 +107,10 @@ class Gathered(Protocol):
         """Return why an object has no place among them, with the way out: it is never let go; "" where it has one."""
         ...
 
+    def unlike(self, workload: Workload, uid: str) -> str:
+        """Return what an object that has a place says otherwise than its Workload, which has quota; "" for nothing."""
+        ...
+
     def __len__(self) -> int:
         """Return how many objects are ours: not those that were taken out of their queue."""
         ...

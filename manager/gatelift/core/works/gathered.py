@@ -73,7 +73,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     elif not owner.managed:
         _let_out_of_sight(seen)
     else:
-        group_words.tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
+        group_words.tell_unlike(core, work, owner, workload)
         _hold_back_or_show(seen)
 
 
