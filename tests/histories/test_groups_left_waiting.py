@@ -136,13 +136,16 @@ def test_hd_417_who_comes_to_a_group_that_has_finished_is_told_and_not_held(hist
 
 
 def test_hd_527_so_it_waits_for_the_next_group_of_that_name_as_its_event_says(history: History) -> None:
-    """As in Kueue: somebody deletes the finished Workload, and others are made."""
+    """As in Kueue: somebody deletes the finished Workload and its pods, and others are made."""
     for name in "abc":
         make(history, name, seconds=5.0)
     history.until("it has finished", lambda: says(history, "Finished")[0] == "True", 60.0)
     make(history, "d")
     history.delete("home", WORKLOAD, GROUP)
-    history.until("the others went with it", lambda: at_home.names(history) == ["d"], 60.0)
+    history.passes(30.0)
+    for name in "abc":
+        history.delete("home", POD, name)
+    history.until("the others are gone", lambda: at_home.names(history) == ["d"], 60.0)
     history.passes(30.0)
     assert running(history) == []
     for name in "ef":

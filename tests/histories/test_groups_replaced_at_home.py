@@ -81,7 +81,7 @@ def test_hd_475_not_before_the_one_that_had_its_name_can_run_no_more(history: Hi
 
 
 @pytest.mark.parametrize("gone", ["b", "bc", "abc"])
-def test_hd_520_nor_do_others_take_slots_of_pods_that_vanished_while_nobody_watched(history: History, gone: str) -> None:
+def test_hd_520_nor_do_others_take_slots_of_who_vanished_while_nobody_watched(history: History, gone: str) -> None:
     """P10: the agent that begins then knows nothing of them; who comes waits until every node was heard of."""
     for name in "abc":
         groups_at_home.make(history, name)

@@ -44,7 +44,7 @@ def take_no_status(monkeypatch: pytest.MonkeyPatch, name: str) -> list[ApiWrite]
     return tries
 
 
-def annotations(history: History) -> Doc:
+def noted(history: History) -> Doc:
     return dict(groups.workload(history)["metadata"]["annotations"])
 
 
@@ -223,7 +223,7 @@ def test_hd_524_it_counts_while_its_group_runs_on_and_is_tried_no_more(
         groups.make(history, name, seconds=10.0 if name == "a" else 200.0)
     history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
     tries = take_no_status(monkeypatch, "a")
-    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in annotations(history), 60.0)
+    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in noted(history), 60.0)
     assert history.leader.told["EndNotShown"] == 1
     before = len(tries)
     history.passes(10.0)
@@ -239,6 +239,6 @@ def test_hd_524_it_counts_while_its_group_runs_on_and_is_tried_no_more(
 def test_hd_524_who_has_failed_so_can_be_replaced(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     placed(history, exit_code=1)
     take_no_status(monkeypatch, "a")
-    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in annotations(history), 60.0)
+    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in noted(history), 60.0)
     groups.make(history, "d")
     history.until("they run", lambda: groups.run_there(history) == ["b", "c", "d"], 60.0)

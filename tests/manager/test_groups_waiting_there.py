@@ -12,9 +12,10 @@ from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Change, Commit, ObjectReport
 from support.manager.agents import ScriptedAgent
+from support.manager.api import Doc
 from support.manager.builders import a_setting
 from support.manager.group_world import a_member, join, pod_ref
-from support.manager.world import Doc, World, a_world, workload_ref
+from support.manager.world import World, a_world, workload_ref
 
 
 @pytest.fixture
@@ -39,9 +40,7 @@ def led_by_another() -> tuple[World, ScriptedAgent]:
 def report(world: World, agent: ScriptedAgent, name: str, phase: str, **said: Any) -> None:
     meta = world.api.objects[pod_ref(name)]["metadata"]
     status, key = json.dumps({"phase": phase}).encode(), agent.commits[-1]
-    agent.say(
-        ObjectReport(key=key, kind="PodGroup", name=name, uid="w", status=status, owner_uid=meta["uid"], **said)
-    )
+    agent.say(ObjectReport(key=key, kind="PodGroup", name=name, uid="w", status=status, owner_uid=meta["uid"], **said))
 
 
 def goes(world: World, name: str) -> bool:

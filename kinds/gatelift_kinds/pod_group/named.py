@@ -16,8 +16,8 @@ from gatelift_kube.objects.meta import OwnerReference
 class NamedMembers:
     """By UID, of the Workload that was asked of last. Only this class writes what it holds.
 
-    `_ever`: whom it has named in any version that was seen. `_late`: whom it names since it had quota, None while nobody
-    has asked. `taken_off`: whom it named, and does not any more.
+    `_ever`: whom it has named in any version that was seen. `_late`: whom it names since it had quota, None while
+    nobody has asked. `taken_off`: whom it named, and does not any more.
     """
 
     __slots__ = ("_ever", "_late", "_names", "_uids", "_workload", "taken_off")

@@ -17,17 +17,19 @@ WORDS = {
     Agreement.LIMIT: "the execution limit {}",
 }
 TEXT_CHARS_MAX = 500
-WAY_OUT = "that counts for nothing while the group has quota, and holds it back once it waits again: make it like the others"
+WAY_OUT = (
+    "that counts for nothing while the group has quota, and holds it back once it waits again: make it like the others"
+)
 
 
 def unlike(member: GroupMember, workload: Workload) -> str:
     """Return in what a pod differs from the Workload of its group, in one line; "" where it does not."""
-    has = _has(workload)
-    told = [
-        f"says {WORDS[subject].format(value or 'nothing')}, and its group has {WORDS[subject].format(has[subject] or 'none')}"
-        for subject, value in member.said
-        if isinstance(subject, Agreement) and subject in has and value != has[subject]
-    ]
+    has, told = _has(workload), []
+    for subject, value in member.said:
+        if isinstance(subject, Agreement) and subject in has and value != has[subject]:
+            words = WORDS[subject]
+            theirs = words.format(has[subject] or "none")
+            told.append(f"says {words.format(value or 'nothing')}, and its group has {theirs}")
     return plain(f"{'; '.join(told)}: {WAY_OUT}", TEXT_CHARS_MAX) if told else ""
 
 

@@ -342,8 +342,8 @@ class GatesLifted:
 class ObjectReport:
     """Status (raw JSON) of one worker object of a user's object (`owner_uid`, if it says). Newer replaces older.
 
-    `deleting`: it is being deleted, by whomever; of one that is gone: the agent has deleted it. `waits`: nobody has let it
-    go, since no slot of its pod set is free.
+    `deleting`: it is being deleted, by whomever; of one that is gone: the agent has deleted it. `waits`: nobody has let
+    it go, since no slot of its pod set is free.
     """
 
     key: PlacementKey

@@ -162,13 +162,7 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         if not attempt.told.hears_of(uid, report.name, gone=report.gone):
             few_lines.note(core, attempt.cluster, f"{plain(report.name, NAME_CHARS)}: {TOO_MANY}", attempt)
         return None
-    if report.gone:
-        attempt.told.is_gone(uid)
-    else:
-        attempt.told.joins([(uid, report.name)])
-    gathered.waits_elsewhere(uid, waits=report.waits)
-    if report.waits:
-        core.agenda.mark(work.look)  # it may be one too many, which a leader before was about to turn away (HD-521)
+    if _waits(core, attempt, work, report):
         return None
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
@@ -190,6 +184,23 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.has_ended(uid, report.name)
     by_that = over and (report.deleting or report.gone) and not _had_ended(attempt, owner, uid)
     return replace(report, status=_with_why(report.status)) if by_that else report
+
+
+def _waits(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> bool:
+    """Take that an object is there, or is gone, and say whether it waits there for a slot.
+
+    Then it may be one too many, as a leader before had seen (HD-521).
+    """
+    uid = report.owner_uid
+    if report.gone:
+        attempt.told.is_gone(uid)
+    else:
+        attempt.told.joins([(uid, report.name)])
+    if work.gathered is not None:
+        work.gathered.waits_elsewhere(uid, waits=report.waits)
+    if report.waits:
+        core.agenda.mark(work.look)
+    return report.waits
 
 
 def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:

@@ -35,8 +35,8 @@ NOT_COMPOSED = "ErrWorkloadCompose"
 WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict"
 GROUP_IS_OVER = "GroupFinished"
 GROUP_OVER = (
-    "the group has finished, and nothing more of it is started: delete this pod, or make it in another group; kept, it is "
-    "one of the next group of that name, should one be made once this group's Workload is deleted"
+    "the group has finished, and nothing more of it is started: delete this pod, or make it in another group; kept, it "
+    "is one of the next group of that name, should one be made once this group's Workload is deleted"
 )
 GROUP_SHAPE_MISMATCH = "GroupShapeMismatch"
 """At a pod of a group that has none of its roles."""

@@ -236,7 +236,8 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if not _ends(core, workload, attempt) and _drop(core, work, shown_members.beyond(gathered, workload, attempt), now):
+        beyond = () if _ends(core, workload, attempt) else shown_members.beyond(gathered, workload, attempt)
+        if _drop(core, work, beyond, now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return

@@ -1,4 +1,4 @@
-"""What one of several objects shows of what its worker says, and how it ended. Neighbour: `gathered` asks in its passes."""
+"""What one of several objects shows of what its worker says, and how it ended. Neighbour: `gathered` asks."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
@@ -39,19 +38,15 @@ def keep_slots(placement: Placement, kind: Kind[Any]) -> None:
     for tracked in placement.objects.values():
         obj = tracked.object
         if obj is not None and (kind.outcome(obj) is None or markers.MANAGED in obj.metadata.finalizers):
-            placement.came_and_went.found[tracked.uid] = tracked.pod_set
+            placement.came_and_went.finds(tracked.uid, tracked.pod_set)
 
 
 def count_slots(placement: Placement, commit: Commit) -> None:
     """Count of which slots of a placement at home nobody knows who has them (HD-520).
 
-    Whoever was there before there was quota, and waits, has its own. Of all others somebody was let go, who is gone, and
-    perhaps since nobody watched: he may run on.
+    Whoever was there before there was quota, and waits, has its own. Of all others somebody was let go, who is gone,
+    and perhaps since nobody watched: he may run on.
     """
-    found = dict(placement.came_and_went.found)
-    for one in commit.objects:
-        if one.template in found or not one.joined:
-            found[one.template] = one.pod_set  # whatever its labels say
-    known = Counter(found.values())
-    asked = {one.name: one.count - known[one.name] for one in commit.pod_sets}
-    placement.came_and_went.unknown = {name: count for name, count in asked.items() if count > 0}
+    known = placement.came_and_went
+    theirs = {one.template: one.pod_set for one in commit.objects if one.template in known.in_slots or not one.joined}
+    known.knows_of(theirs, {one.name: one.count for one in commit.pod_sets})
