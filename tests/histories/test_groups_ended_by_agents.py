@@ -169,3 +169,23 @@ def test_hd_430_who_came_to_an_end_of_its_own_is_shown_so_and_does_not_run_again
     never_failed(history, 12.0)
     run_again(history, before, names=["b", "c"])
     assert groups.phases(history)["a"] == "Succeeded"
+
+
+@pytest.mark.parametrize("after", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_523_who_stops_first_as_its_manager_stops_all_has_not_failed_where_its_agent_dies(
+    history: History, after: float, *, another_leads: bool
+) -> None:
+    """MC-11: the agent after it finds it deleted, and over, and has deleted it for nobody."""
+    for name in ABC:
+        groups.make(history, name, takes=1.0 if name == "a" else 40.0, grace=60)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    before, cluster = groups.whose(history), groups.cluster_of(history)
+    history.edit("home", WORKLOAD, GROUP, {"spec": {"active": False}})
+    history.passes(after)
+    if another_leads:
+        history.kill_leader()
+    history.kill_agent(cluster)
+    never_failed(history, 90.0)
+    history.edit("home", WORKLOAD, GROUP, {"spec": {"active": True}})
+    run_again(history, before)

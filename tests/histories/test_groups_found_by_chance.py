@@ -111,6 +111,24 @@ def test_hd_389_what_runs_is_charged_when_no_pod_of_its_group_is_left_at_home(hi
     history.until("nothing is left", lambda: not groups.placed(history) and not groups.workload(history), 200.0)
 
 
+def test_hd_389_hd_210_nor_does_a_strangers_write_free_its_quota_between_two_leaders(history: History) -> None:
+    """No pod of the group is left at home by which it could be counted, and its worker is away."""
+    for name in ABC:
+        groups.make(history, name, takes=20.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    history.cut(groups.cluster_of(history))
+    for name in ABC:
+        history.edit("home", POD, name, {"metadata": {"finalizers": None}})
+        history.delete("home", POD, name)
+    history.until("they are gone", lambda: groups.names(history) == [], 30.0)
+    history.kill_leader()
+    freed = [{"name": each["name"], "count": 3} for each in groups.workload(history)["spec"]["podSets"]]
+    history.edit("home", WORKLOAD, GROUP, {"status": {"reclaimablePods": freed}}, "status")
+    history.until("another one leads", history.leads, 100.0)
+    history.passes(2.0)
+    assert history.leader.charges("travels") == 1500
+
+
 def test_hd_390_what_is_over_is_shown_while_another_is_not_let_go_yet(history: History) -> None:
     """RE-10: by a gate of the user's own on one of them."""
     for name in ("a", "b"):

@@ -105,7 +105,8 @@ def test_hd_410_nor_where_each_of_them_was_taken_away_at_home(history: History) 
     assert says(history, "Finished")[0] == ""
     for name in "de":
         make(history, name)
-    until_all_run(history, *"cde")
+    # Of two that are gone the next leader's agent does not know how they went, until it has heard of each node (P10).
+    history.until("all run", lambda: running(history) == ["c", "d", "e"], 150.0)
 
 
 def test_hd_415_the_workload_says_how_many_lack_by_now_and_of_which_role(history: History) -> None:
@@ -132,3 +133,21 @@ def test_hd_417_who_comes_to_a_group_that_has_finished_is_told_and_not_held(hist
     assert "d" not in at_home.held(history)
     assert running(history) == []
     assert history.leader.told["GroupFinished"] == 1
+
+
+def test_hd_527_so_it_waits_for_the_next_group_of_that_name_as_its_event_says(history: History) -> None:
+    """As in Kueue: somebody deletes the finished Workload and its pods, and others are made."""
+    for name in "abc":
+        make(history, name, seconds=5.0)
+    history.until("it has finished", lambda: says(history, "Finished")[0] == "True", 60.0)
+    make(history, "d")
+    history.delete("home", WORKLOAD, GROUP)
+    history.passes(30.0)
+    for name in "abc":
+        history.delete("home", POD, name)
+    history.until("the others are gone", lambda: at_home.names(history) == ["d"], 60.0)
+    history.passes(30.0)
+    assert running(history) == []
+    for name in "ef":
+        make(history, name)
+    until_all_run(history, *"def")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
-from gatelift_kube.values.resources import WORKLOAD
+from gatelift_kube.values.resources import POD, WORKLOAD
 from support.manager.group_world import GROUP
 from support.sim import groups
 from support.sim.agent import SimAgent
@@ -54,3 +54,16 @@ def test_hd_418_a_group_that_is_over_and_that_nothing_explains_goes_as_a_single_
     history.until("nothing is left of it", lambda: not groups.placed(history), 300.0 if again else 20.0)
     history.passes(60.0)
     assert not history.status(cluster).get("unexplained")
+
+
+def test_hd_522_nor_does_who_has_its_name_wait_where_nothing_of_it_is_left(history: History) -> None:
+    cluster = fenced_and_deleted(history, failed=0)
+    for name in ABC:
+        history.edit(cluster, POD, name, {"metadata": {"finalizers": None}})
+        history.delete(cluster, POD, name)
+    history.until("they are gone there", lambda: not groups.placed(history), 60.0)
+    history.mend(cluster)
+    history.until_connected(cluster)
+    for name in ABC:
+        groups.make(history, name)
+    history.until("the others run", lambda: groups.run_there(history) == ABC, 120.0)

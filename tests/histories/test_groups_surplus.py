@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
-from gatelift_kube.deciding.writes import ApiWrite, Patch
+from gatelift_kube.deciding.writes import ApiWrite, Delete, Patch
 from gatelift_kube.values.resources import POD
 from support.sim import groups
 from support.sim.agent import SimAgent
@@ -72,3 +74,60 @@ def test_hd_518_who_takes_the_place_of_one_that_was_deleted_is_not_too_many_in_a
     history.passes(10.0)
     assert groups.uid(history, "a") == first
     assert groups.names(history) == ["a", "b", "c"]
+
+
+def is_deletion_of(command: ApiWrite, name: str) -> bool:
+    return isinstance(command, Delete) and command.ref.resource == POD and command.ref.key.name == name
+
+
+def lose_deletions(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], bool]:
+    """Let no deletion of a pod at home land while this lasts; return whether one was asked for."""
+    send, asked = ApiPort._send, list[ApiWrite]()
+
+    def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
+        if port.cluster.name == "home" and is_deletion_of(command, name):
+            asked.append(command)
+        else:
+            send(port, command, deadline)
+
+    monkeypatch.setattr(ApiPort, "_send", sent)
+    return lambda: bool(asked)
+
+
+def test_hd_521_who_is_too_many_at_a_worker_is_turned_away_by_another_leader_too(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PG-6: it waited for one that was leaving and had succeeded; its deletion was lost with the leader."""
+    for name in ABC:
+        groups.make(history, name, seconds=30.0 if name == "b" else 0.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    cluster = groups.cluster_of(history)
+    history.cut(cluster)
+    history.passes(60.0)
+    with monkeypatch.context() as patch:
+        was_asked = lose_deletions(patch, "d")
+        history.delete("home", POD, "b")
+        groups.make(history, "d")
+        history.mend(cluster)
+        history.until("it is to be turned away", was_asked, 300.0)
+        history.kill_leader()
+    history.until("it is turned away", lambda: "d" not in groups.names(history), 120.0)
+    history.passes(20.0)
+    assert "d" not in groups.placed(history)
+    assert groups.run_there(history) == ["a", "c"]
+
+
+def test_hd_521_who_waits_there_for_one_that_may_run_is_none_of_them(history: History) -> None:
+    """P10: it was removed by force; who replaces it has its slot once its node was heard of."""
+    for name in ABC:
+        groups.make(history, name)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    cluster = groups.cluster_of(history)
+    history.cluster(cluster).cut_node(f"{cluster}-node", lost=True)
+    history.edit("home", POD, "b", {"metadata": {"finalizers": None}})
+    history.delete("home", POD, "b")
+    groups.make(history, "d")
+    history.passes(60.0)
+    assert "d" in groups.names(history)
+    history.cluster(cluster).cut_node(f"{cluster}-node", lost=False)
+    history.until("it runs", lambda: groups.run_there(history) == ["a", "c", "d"], 200.0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_kinds.pod_group import unshown_ends
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.manager.group_world import GROUP
 from support.sim import groups
 from support.sim.agent import SimAgent
+from support.sim.cluster import Doc
 from support.sim.history import History
 from support.sim.manager import SimManager
 from support.sim.port import ApiPort
@@ -25,19 +27,25 @@ def history(monkeypatch: pytest.MonkeyPatch) -> History:
     return History(shown=False)
 
 
-def take_no_status(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Have the API server at home refuse each status of a pod for good."""
-    send = ApiPort._send
+def take_no_status(monkeypatch: pytest.MonkeyPatch, name: str) -> list[ApiWrite]:
+    """Have the API server at home refuse each status of a pod for good; return what it has refused."""
+    send, tries = ApiPort._send, list[ApiWrite]()
 
     def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
         of_pod = isinstance(command, Patch) and command.ref.resource == POD and command.subresource == "status"
         if of_pod and command.ref.key.name == name and port.cluster.name == "home":
+            tries.append(command)
             port._timeline.after(0.02, lambda: port._refuse(command))
         else:
             send(port, command, deadline)
 
     monkeypatch.setattr(ApiPort, "_send", sent)
     monkeypatch.setattr("support.sim.port.REFUSALS", (422,))
+    return tries
+
+
+def noted(history: History) -> Doc:
+    return dict(groups.workload(history)["metadata"]["annotations"])
 
 
 def placed(history: History, *, exit_code: int = 0) -> str:
@@ -204,3 +212,33 @@ def test_hd_419_nor_where_all_of_them_went_so(history: History, *, another_leads
     for name in ("d", "e", "f"):
         groups.make(history, name)
     history.until("their replacements run", lambda: groups.run_there(history) == ["d", "e", "f"], 300.0)
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_524_it_counts_while_its_group_runs_on_and_is_tried_no_more(
+    history: History, monkeypatch: pytest.MonkeyPatch, *, another_leads: bool
+) -> None:
+    """So the group ends once the others have: it is said at the pod, and its Workload keeps how it ended."""
+    for name in ABC:
+        groups.make(history, name, seconds=10.0 if name == "a" else 200.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    tries = take_no_status(monkeypatch, "a")
+    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in noted(history), 60.0)
+    assert history.leader.told["EndNotShown"] == 1
+    before = len(tries)
+    history.passes(10.0)
+    history.edit("home", POD, "a", {"metadata": {"annotations": {"example.com/touched": "1"}}})
+    history.passes(50.0)
+    assert len(tries) == before
+    if another_leads:
+        history.kill_leader()
+    history.until("it is over", lambda: groups.condition(history, "Finished")[2] == "Pods succeeded: 3/3", 300.0)
+    history.until("the pods are let go", lambda: not groups.finalizers(history), 60.0)
+
+
+def test_hd_524_who_has_failed_so_can_be_replaced(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    placed(history, exit_code=1)
+    take_no_status(monkeypatch, "a")
+    history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in noted(history), 60.0)
+    groups.make(history, "d")
+    history.until("they run", lambda: groups.run_there(history) == ["b", "c", "d"], 60.0)

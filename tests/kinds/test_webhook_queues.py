@@ -43,6 +43,31 @@ def test_hd_139_who_takes_a_waiting_pod_out_of_its_queue_is_told_that_it_stays_g
     assert not POD_KIND.validate_update(waiting, left, everything).warnings
 
 
+LATE = [
+    pytest.param({}, {f"{K}priority-class": "high"}, "cannot be added", id="a class is given"),
+    pytest.param({}, {f"{K}max-exec-time-seconds": "60"}, "is immutable", id="a limit is given"),
+    pytest.param({f"{K}max-exec-time-seconds": "60"}, {}, "is immutable", id="a limit is taken off"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "text"), LATE)
+def test_hd_526_what_counts_while_a_pod_waits_is_refused_once_it_has_quota(
+    before: Json, after: Json, text: str
+) -> None:
+    """At a worker its gate stays, so it was taken without a word, and nothing followed."""
+    old, new = (a_pod({**Q, **labels}, **GATE) for labels in (before, after))
+    assert POD_KIND.depends_on_quota(old, new)
+    assert POD_KIND.validate_update(old, new, FACTS).allowed
+    (line,) = told(POD_KIND.validate_update(old, new, HELD))
+    assert f"{text} while its Workload pod-x-12345 holds quota: make the object anew, or" in line
+
+
+def test_hd_526_its_class_may_be_another_one_which_its_workload_follows() -> None:
+    old, new = (a_pod({**Q, f"{K}priority-class": name}, **GATE) for name in ("low", "high"))
+    assert POD_KIND.validate_update(old, new, HELD).allowed
+    assert not POD_KIND.depends_on_quota(old, new)
+
+
 MANAGERS = (
     pytest.param({}, id="nobody"),
     pytest.param({"managedBy": "kubernetes.io/job-controller"}, id="the Job controller"),

@@ -96,6 +96,10 @@ class PodKind(AnyPodKind):
         """Return what a run elsewhere takes no notice of, while the gate is there."""
         return pod_review.held_changes(old, new)
 
+    def depends_on_quota(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Return whether something is changed that its Workload follows only while it waits."""
+        return pod_rules.depends_on_quota(old, new)
+
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a pod."""
         return pod_rules.validate_update(old, new, facts)

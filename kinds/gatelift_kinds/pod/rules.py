@@ -22,7 +22,32 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     known = {str(error) for error in _of_group(old)}
     errors = [error for error in _of_group(new) if str(error) not in known]
     errors += [*_joined(old, new), *rules.prebuilt_given(old, new, suspended=pod_review.suspended(new))]
+    errors += _given_late(old, new, facts)
     return asked_for.joined(Verdict(errors=tuple(errors)), pod_review.changed(old, new, facts))
+
+
+def depends_on_quota(old: Object, new: Object) -> bool:
+    """Return whether a pod says something else than it did that its Workload follows only while that waits."""
+    return bool(_read_waiting(old, new))
+
+
+def _read_waiting(old: Object, new: Object) -> list[tuple[str, str]]:
+    """Return the labels that are changed so, and what is refused of each; from one class to another it is followed."""
+    was, now = rules.marks(old), rules.marks(new)
+    found: list[tuple[str, str]] = []
+    if markers.PRIORITY_CLASS not in was and markers.PRIORITY_CLASS in now:
+        found.append((markers.PRIORITY_CLASS, "cannot be added"))
+    if was.get(markers.MAX_EXECUTION_SECONDS) != now.get(markers.MAX_EXECUTION_SECONDS):
+        found.append((markers.MAX_EXECUTION_SECONDS, "is immutable"))
+    return found
+
+
+def _given_late(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return errors for what nobody would act on: of a pod that runs elsewhere the gate says that it waits (HD-526)."""
+    if not facts.reserved_by or not pod_review.gated(new):
+        return []  # of one that runs here the same is refused as of any object
+    late, said = f"while its Workload {facts.reserved_by} holds quota: {rules.ANEW_OR_DEACTIVATED}", rules.marks(new)
+    return [invalid(label(key), said.get(key, ""), f"{text} {late}") for key, text in _read_waiting(old, new)]
 
 
 def _joined(old: Object, new: Object) -> list[FieldError]:

@@ -16,6 +16,7 @@ from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
+from gatelift_kinds.pod_group.named import NamedMembers
 from gatelift_kinds.pod_group.shapes import template_of
 from gatelift_kinds.shared import pods
 from gatelift_kinds.shared.digests import digest
@@ -35,6 +36,7 @@ class GatheredAtWorker(Protocol):
     __slots__ = ()
     _declaring: Declaring
     _members: GroupMembers
+    _names: NamedMembers
     _pods: dict[str, tuple[Pod, bytes]]
     _uncounted: dict[str, None]
     _where: RunsElsewhere
@@ -93,6 +95,10 @@ class GatheredAtWorker(Protocol):
         news = any(known.get(each) != wanted.get(each) for each in map(digest, ends))
         return (unshown_ends.ANNOTATION, text) if news else None
 
+    def unproven(self) -> dict[str, int]:
+        """Return how many count as succeeded, by role, and no worker of the live placement has said so."""
+        return self._where.unproven(self.members)
+
     def is_home(self) -> None:
         """Take that no pod runs elsewhere."""
         self._count_anew(self._where.ended())
@@ -100,6 +106,10 @@ class GatheredAtWorker(Protocol):
     def runs_elsewhere(self, uid: str) -> None:
         """Take that a worker was told of a pod."""
         self._count_anew(self._where.put(uid, member.Elsewhere.MAY_RUN))
+
+    def waits_elsewhere(self, uid: str, *, waits: bool) -> None:
+        """Take that a worker says of a pod whether it waits there, since no slot is free."""
+        self._where.holds(uid, waits)
 
     def stopped_elsewhere(self, uid: str, *, well: bool = False) -> None:
         """Take that a worker says that a pod has stopped; `well`: with success, whatever is written of it since."""
@@ -118,6 +128,10 @@ class GatheredAtWorker(Protocol):
     def there(self, granted: Mapping[str, int]) -> tuple[PlacedPart, ...]:
         """Return the pods that may run at a worker, role by role."""
         return self._parts(places.there(self.members, granted))
+
+    def came_late(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod only since it has quota."""
+        return self._names.is_late(workload, uid)
 
     def tells(self, uid: str) -> None:
         """Take that the agent at home was told of a pod: it is not asked for any more."""

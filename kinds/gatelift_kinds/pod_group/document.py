@@ -50,9 +50,21 @@ def said_of_group(namespace: str, group: str) -> str:
     return said_of(OwnerReference(POD.api_version, POD.kind, group, work_id(namespace, group)))
 
 
-def owner_of(pod: ObjectMeta) -> OwnerReference:
-    """Return the reference by which a Workload names a pod of its group: an owner, not its controller."""
-    return OwnerReference(api_version=POD.api_version, kind=POD.kind, name=pod.name, uid=pod.uid)
+def owner_of(pod: ObjectMeta, *, late: bool = False) -> OwnerReference:
+    """Return the reference by which a Workload names a pod of its group: an owner, not its controller.
+
+    `late`: one that is named while the Workload has quota: it says that the pod blocks no deletion, which is what a
+    reference means that says nothing of it.
+    """
+    blocks = False if late else None
+    return OwnerReference(
+        api_version=POD.api_version, kind=POD.kind, name=pod.name, uid=pod.uid, block_owner_deletion=blocks
+    )
+
+
+def is_late(reference: OwnerReference) -> bool:
+    """Return whether a Workload has named a pod only while it had quota: it may be in the place of another one."""
+    return reference.block_owner_deletion is False
 
 
 def document(plan: GroupPlan, about: GroupWorkload, owners: Sequence[ObjectMeta], raws: Mapping[str, bytes]) -> bytes:
@@ -101,9 +113,9 @@ def conflict(workload: Workload, namespace: str, group: str) -> str:
     return f"Workload {name} is not this group's, it {why}: give the group another name, or delete that Workload"
 
 
-def owners_patch(meta: ObjectMeta, added: Iterable[ObjectMeta]) -> bytes:
-    """Return the JSON patch that has a Workload name these pods as owners besides."""
-    references = [msgspec.to_builtins(owner_of(each)) for each in added]
+def owners_patch(meta: ObjectMeta, added: Iterable[ObjectMeta], *, late: bool = False) -> bytes:
+    """Return the JSON patch that has a Workload name these pods as owners besides; `late`: it has quota."""
+    references = [msgspec.to_builtins(owner_of(each, late=late)) for each in added]
     operations: list[Operation] = [*guards(meta)]
     if meta.owner_references:
         operations += [{"op": "add", "path": "/metadata/ownerReferences/-", "value": one} for one in references]

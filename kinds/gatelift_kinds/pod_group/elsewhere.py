@@ -19,11 +19,12 @@ from gatelift_wire.values.messages import PodSetCounts
 class RunsElsewhere:
     """By UID. Each method returns of which pods something else is known than before."""
 
-    __slots__ = ("_by_uid", "_ended", "_kept", "_placement", "_unproven", "made")
+    __slots__ = ("_by_uid", "_ended", "_held", "_kept", "_placement", "_unproven", "made")
 
     def __init__(self) -> None:
         self._placement: Hashable = None
         self._unproven: set[str] = set()
+        self._held: set[str] = set()
         self.made = NONE
         """What a driver made there by itself."""
         self._by_uid: dict[str, Elsewhere] = {}
@@ -63,6 +64,7 @@ class RunsElsewhere:
         before, self._placement, self.made = self._by_uid, placement, UNKNOWN
         self._by_uid = dict.fromkeys([uid for uid, shown in over.items() if not shown], Elsewhere.MAY_RUN)
         self._unproven = {uid for uid, shown in over.items() if shown}
+        self._held = set()
         return list(before.keys() | self._by_uid.keys())
 
     def ended(self) -> list[str]:
@@ -94,6 +96,15 @@ class RunsElsewhere:
         self._by_uid[uid] = where
         return [uid]
 
+    def holds(self, uid: str, waits: bool) -> None:
+        """Take that its worker says of one whether it waits there, since no slot is free."""
+        (self._held.add if waits else self._held.discard)(uid)
+
+    def is_let_go(self, uid: str) -> bool:
+        """Say whether one may have been let go at its worker."""
+        return self.of(uid) is Elsewhere.MAY_RUN and uid not in self._held
+
     def forget(self, uid: str) -> None:
         """Forget one that is gone."""
+        self._held.discard(uid)
         self._by_uid.pop(uid, None)

@@ -34,6 +34,7 @@ from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.roles import RoleFit
 from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
+from gatelift_kinds.pod_group.unlike import unlike
 from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
 from gatelift_kinds.shared.json_parts import Json
@@ -194,6 +195,11 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     def misfit(self, uid: str) -> str:
         """Return why a pod has no role, and is not let go; "" where it has one."""
         return self._unfit.get(uid, "")
+
+    def unlike(self, workload: Workload, uid: str) -> str:
+        """Return in what a pod that has a role differs from what there is quota for, see `unlike`."""
+        found = self.members.get(uid)
+        return unlike(found, workload) if found is not None and found.role else ""
 
     @property
     def speaker(self) -> Called | None:
@@ -373,10 +379,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """Return how many succeeded, by role; none of a group that serves."""
         return {} if self._is_serving else places.over(self.members, workload, granted, self._made)
 
-    def unproven(self) -> dict[str, int]:
-        """Return how many count as succeeded, by role, and no worker of the live placement has said so."""
-        return self._where.unproven(self.members)
-
     def left(self, workload: Workload, granted: Mapping[str, int], epoch: int) -> dict[str, int]:
         """Return how many are over since an epoch began to be stopped, or succeeded, by role."""
         if self._stopping[0] != epoch:
@@ -406,7 +408,8 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         added = sorted(filter(None, map(self._present, kept)))
         if not added:
             return None
-        return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added])
+        late = workload.status.admission is not None or bool(workload.status.cluster_name)
+        return document.owners_patch(meta, [self._pods[uid][0].metadata for _, _, uid in added], late=late)
 
     def _is_let_be(self, workload: Workload, uid: str) -> bool:
         """Say whether a pod is named no more since it goes: a garbage collector took it off, and would once more."""
@@ -431,7 +434,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def _stays(self, uid: str) -> bool:
         """Say whether a pod is never one too many: it was let go by us, so it has a slot, whatever it says now."""
-        return self._let_go.is_marked(uid) or self._where.of(uid) is member.Elsewhere.MAY_RUN
+        return self._let_go.is_marked(uid) or self._where.is_let_go(uid)
 
     @property
     def _oldest(self) -> Pod | None:

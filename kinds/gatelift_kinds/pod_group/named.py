@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gatelift_kinds.pod_group import document
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import OwnerReference
 
@@ -15,16 +16,18 @@ from gatelift_kube.objects.meta import OwnerReference
 class NamedMembers:
     """By UID, of the Workload that was asked of last. Only this class writes what it holds.
 
-    `_ever`: whom it has named in any version that was seen. `taken_off`: whom it named, and does not any more.
+    `_ever`: whom it has named in any version that was seen. `_late`: whom it names since it had quota, None while
+    nobody has asked. `taken_off`: whom it named, and does not any more.
     """
 
-    __slots__ = ("_ever", "_names", "_uids", "_workload", "taken_off")
+    __slots__ = ("_ever", "_late", "_names", "_uids", "_workload", "taken_off")
 
     def __init__(self) -> None:
         self._workload = ""
         self._names: Sequence[OwnerReference] = ()
         self._uids: frozenset[str] = frozenset()
         self._ever: set[str] = set()
+        self._late: frozenset[str] | None = None
         self.taken_off: set[str] = set()
 
     def by(self, workload: Workload) -> frozenset[str]:
@@ -37,10 +40,18 @@ class NamedMembers:
                 self._ever, self.taken_off = set(), set()
             self._workload, self._names = meta.uid, meta.owner_references
             self._uids = frozenset(each.uid for each in meta.owner_references)
+            self._late = None
             self.taken_off = self._ever - self._uids
             self._ever |= self._uids
         self._names = meta.owner_references  # the same list is alike at a glance, another one owner by owner
         return self._uids
+
+    def is_late(self, workload: Workload, uid: str) -> bool:
+        """Say whether a Workload names a pod only since it had quota."""
+        self.by(workload)
+        if self._late is None:
+            self._late = frozenset(each.uid for each in self._names if document.is_late(each))
+        return uid in self._late
 
     def has_named(self, workload: Workload, uid: str) -> bool:
         """Say whether a Workload has named a pod in a version that was asked of."""

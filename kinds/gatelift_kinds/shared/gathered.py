@@ -107,6 +107,10 @@ class Gathered(Protocol):
         """Return why an object has no place among them, with the way out: it is never let go; "" where it has one."""
         ...
 
+    def unlike(self, workload: Workload, uid: str) -> str:
+        """Return what an object that has a place says otherwise than its Workload, which has quota; "" for nothing."""
+        ...
+
     def __len__(self) -> int:
         """Return how many objects are ours: not those that were taken out of their queue."""
         ...
@@ -255,6 +259,10 @@ class Gathered(Protocol):
         """Take that a worker was told of an object."""
         ...
 
+    def waits_elsewhere(self, uid: str, *, waits: bool) -> None:
+        """Take that a worker says of an object whether it waits there for a slot: it may be one too many."""
+        ...
+
     def stopped_elsewhere(self, uid: str, *, well: bool = False) -> None:
         """Take that a worker says of an object that it has stopped there."""
         ...
@@ -288,6 +296,10 @@ class Gathered(Protocol):
 
         At home that is said by `tells`; at a worker by `runs_elsewhere`.
         """
+        ...
+
+    def came_late(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names an object only since it has quota: another one may have had its place."""
         ...
 
     def tells(self, uid: str) -> None:

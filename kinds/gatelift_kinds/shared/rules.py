@@ -148,6 +148,7 @@ def claims(spec: Any, path: str) -> list[FieldError]:
     return [forbidden(f"{path}.resourceClaims", not_served.refusal("resourceClaims"))]
 
 
+ANEW_OR_DEACTIVATED = "make the object anew, or deactivate the Workload first (spec.active: false)"
 GRACE_SECONDS_MAX = 86_400
 """A pod that vanishes without its end stays charged for as long as its containers may go on: for its grace (HD-267)."""
 
@@ -243,8 +244,7 @@ def _queue(
     elif was != value and not suspended:
         errors.append(invalid(path, value, "is immutable while the object is not suspended: suspend it first"))
     elif was != value and facts.reserved_by:
-        way_out = "make the object anew, or deactivate the Workload first (spec.active: false)"
-        text = f"is immutable while its Workload {facts.reserved_by} holds quota: {way_out}"
+        text = f"is immutable while its Workload {facts.reserved_by} holds quota: {ANEW_OR_DEACTIVATED}"
         errors.append(invalid(path, value, text))
     return errors
 

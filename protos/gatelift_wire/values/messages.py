@@ -193,7 +193,8 @@ class ObjectTemplate:
     """One object to create: `template` is the hash of its spec, `marks` that of `metadata`: its labels and annotations.
 
     `marks` "": they come along. `uid`: of the user's object, "" where only that one can be meant. On `local` nothing is
-    created: `template` is that UID, since another one may have its name by now.
+    created: `template` is that UID, since another one may have its name by now. There, `joined`: it was named after the
+    placement had its quota, so it may stand in the place of one that is gone.
     """
 
     name: str
@@ -202,6 +203,7 @@ class ObjectTemplate:
     metadata: bytes = b"{}"
     uid: str = ""
     marks: str = ""
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,7 +337,8 @@ class GatesLifted:
 class ObjectReport:
     """Status (raw JSON) of one worker object of a user's object (`owner_uid`, if it says). Newer replaces older.
 
-    `deleting`: it is being deleted, by whomever; of one that is gone: the agent has deleted it.
+    `deleting`: it is being deleted, by whomever; of one that is gone: the agent has deleted it. `waits`: nobody has let
+    it go, since no slot of its pod set is free.
     """
 
     key: PlacementKey
@@ -346,6 +349,7 @@ class ObjectReport:
     deleting: bool = False
     gone: bool = False
     owner_uid: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,7 +191,13 @@ RULES: dict[type, dict[str, Rule]] = {
         "size": _NUMBER,
     },
     messages.TemplateBlob: {"hash": of.text(limits.UID_MAX, least=64), "content": _JSON},
-    messages.ObjectTemplate: {"name": _NAME, "pod_set": _NAME_MAYBE, "metadata": _JSON, **_TEMPLATE_UIDS},
+    messages.ObjectTemplate: {
+        "name": _NAME,
+        "pod_set": _NAME_MAYBE,
+        "metadata": _JSON,
+        "joined": of.flag,
+        **_TEMPLATE_UIDS,
+    },
     messages.Commit: {
         "key": _key,
         "kind": _WORD,
@@ -240,7 +246,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "name": _NAME,
         **dict.fromkeys(("uid", "owner_uid"), _UID_MAYBE),
         "status": _STATUS,
-        **dict.fromkeys(("deleting", "gone"), of.flag),
+        **dict.fromkeys(("deleting", "gone", "waits"), of.flag),
     },
     pod_sets.PodSetCounts: {
         "name": _NAME,

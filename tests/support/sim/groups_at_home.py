@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gatelift_kube.values.resources import POD, WORKLOAD
@@ -22,11 +23,12 @@ def make(
     grace: int | None = None,
     labels: Doc | None = None,
     at_once: bool = False,
+    gates: Sequence[str] = (),
     **more: Any,
 ) -> None:
     """Make a pod of the group, which runs for so long once it is let go, and takes so long to stop.
 
-    Each a moment after the one before, but `at_once`.
+    Each a moment after the one before, but `at_once`. `gates`: its user's own.
     """
     document = a_member(name, **{"cpu": "500m", **more})
     meta = document["metadata"]
@@ -34,6 +36,7 @@ def make(
     meta["annotations"] |= told(seconds, stops_in, exit_code)
     if grace is not None:
         document["spec"]["terminationGracePeriodSeconds"] = grace
+    document["spec"].setdefault("schedulingGates", []).extend({"name": each} for each in gates)
     del document["status"], meta["creationTimestamp"]
     history.home.create(POD, document)
     history.passes(0.0 if at_once else 1.5)
@@ -42,6 +45,11 @@ def make(
 def pod(history: History, name: str) -> Doc | None:
     """Return a pod at home."""
     return history.home.look(POD, name, TEAM)
+
+
+def gates(history: History, name: str) -> list[str]:
+    """Return the gates of a pod at home."""
+    return [one["name"] for one in (pod(history, name) or {})["spec"].get("schedulingGates", [])]
 
 
 def theirs(history: History) -> Doc | None:

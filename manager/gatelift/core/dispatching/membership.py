@@ -81,14 +81,6 @@ def committed(case: Case, session: int, uids: tuple[str, ...]) -> None:
     user_gates.travel(case, uids)
 
 
-def awaits_names(case: Case) -> bool:
-    """Say whether objects are there to be let go, none of which the Workload names yet: that write looks here again."""
-    gathered = case.work.gathered
-    if gathered is None or case.attempt.state is not AttemptState.CHOSEN or not gathered.waiting:
-        return False
-    return all(gathered.is_told_of(each.uid) for each in case.known.metadata.owner_references)
-
-
 def tell(case: Case, view: ClusterView) -> None:
     """Say who joins and who leaves since that was said last, with a number of its own (MC-9)."""
     core, attempt, work = case.core, case.attempt, case.work
@@ -171,10 +163,8 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         if not attempt.told.hears_of(uid, report.name, gone=report.gone):
             few_lines.note(core, attempt.cluster, f"{plain(report.name, NAME_CHARS)}: {TOO_MANY}", attempt)
         return None
-    if report.gone:
-        attempt.told.is_gone(uid)
-    else:
-        attempt.told.joins([(uid, report.name)])
+    if _waits(core, attempt, work, report):
+        return None
     if not (report.gone or over):
         gathered.runs_elsewhere(uid)  # whatever its object showed as its placement was found (HD-385)
     goes = owner.object.metadata.deletion_timestamp is not None
@@ -195,6 +185,23 @@ def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> Obj
         attempt.told.has_ended(uid, report.name)
     by_that = over and (report.deleting or report.gone) and not _had_ended(attempt, owner, uid)
     return replace(report, status=_with_why(report.status)) if by_that else report
+
+
+def _waits(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> bool:
+    """Take that an object is there, or is gone, and say whether it waits there for a slot.
+
+    Then it may be one too many, as a leader before had seen (HD-521).
+    """
+    uid = report.owner_uid
+    if report.gone:
+        attempt.told.is_gone(uid)
+    else:
+        attempt.told.joins([(uid, report.name)])
+    if work.gathered is not None:
+        work.gathered.waits_elsewhere(uid, waits=report.waits)
+    if report.waits:
+        core.agenda.mark(work.look)
+    return report.waits
 
 
 def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
@@ -287,6 +294,28 @@ def is_unshown(case: Case) -> bool:
     for uid in named:
         attempt.told.shows_end(uid)
     return False
+
+
+def keep_unshown(case: Case) -> None:
+    """Have the Workload keep ends that home does not show for good while the others go on; then they count (HD-524).
+
+    Where the Workload does not take that, either, they count as what runs, and it is tried once more at the end of all.
+    """
+    core, attempt, work = case.core, case.attempt, case.work
+    if work.gathered is None or not attempt.told.ends or not is_elsewhere(work, attempt):
+        return
+    named = {uid: several.named(core, work, name, uid) for uid, name in attempt.told.ends.items()}
+    hopeless = {
+        uid
+        for uid, owner in named.items()
+        if owner is not None and _is_unended(owner) and core.resting.hopeless(owner.ref)
+    }
+    if not hopeless or core.resting.hopeless(case.rec.ref) or _is_to_keep(case, hopeless):
+        return
+    for uid in hopeless:
+        work.gathered.stopped_elsewhere(uid)
+        attempt.told.shows_end(uid)
+    core.agenda.mark(work.look)
 
 
 def _is_to_keep(case: Case, uids: set[str]) -> bool:

@@ -87,8 +87,6 @@ def _kept(core: Core, attempt: Attempt, session: int) -> bool:
 
 def _commit(case: Case, owner: Owner) -> None:
     core, attempt, now = case.core, case.attempt, case.now
-    if membership.awaits_names(case):
-        return
     try:
         commit, specs = _order(core, attempt, owner)
     except KindError as error:

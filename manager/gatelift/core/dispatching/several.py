@@ -87,7 +87,16 @@ def templates(
     All of a placement bear one mark (`given`), over the place of its Workload: who is of it comes and goes.
     """
     if attempt.cluster == LOCAL_CLUSTER:
-        mine = (ObjectTemplate(name=each.called.name, pod_set=each.pod_set, template=each.called.uid) for each in parts)
+        known = core.knowledge.workloads[attempt.workload]
+        mine = (
+            ObjectTemplate(
+                name=each.called.name,
+                pod_set=each.pod_set,
+                template=each.called.uid,
+                joined=gathered.came_late(known, each.called.uid),
+            )
+            for each in parts
+        )
         return tuple(mine), ()
     mark = core.links.given(attempt.cluster, attempt.key, attempt.workload.namespace, attempt.workload.name)
     objects: list[ObjectTemplate] = []

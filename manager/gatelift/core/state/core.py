@@ -288,10 +288,6 @@ class Core:
         """Look at a Workload soon."""
         self.agenda.mark(Key(Look.WORKLOAD, key))
 
-    def mark_workload_for_one(self, key: ObjectKey) -> None:
-        """Look at the Workload of several objects, for what has happened to one of them."""
-        self.mark_for_one(Key(Look.WORKLOAD, key))
-
     def mark_owner(self, owner: Owner) -> None:
         """Look at a user's object soon, and at what it is a part of."""
         self.mark_owner_alone(owner)
@@ -305,17 +301,12 @@ class Core:
         self.agenda.mark(owner.look)
 
     def mark_for_one(self, key: Key, *, late: bool = False) -> None:
-        """Look at what concerns all of several objects, for what has happened to one of them: once for many of these.
-
-        `late`: behind all others.
-        """
+        """Look at what concerns several objects, once for what has happened to many of them; `late`: behind all others."""
         due = self.pacing.due(key, self.now)
         if due > self.now:
             self.agenda.wake(key, due, late=late)
-        elif late:
-            self.agenda.mark_late(key)
         else:
-            self.agenda.mark(key)
+            (self.agenda.mark_late if late else self.agenda.mark)(key)
 
     def mark_work(self, work: Work) -> None:
         """Look soon at the object of a work, or once at all of them."""

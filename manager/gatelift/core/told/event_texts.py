@@ -36,7 +36,10 @@ NOT_COMPOSED = "ErrWorkloadCompose"
 """Reasons of events as Kueue spells them; this one where no Workload can be made of what is there."""
 WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict"
 GROUP_IS_OVER = "GroupFinished"
-GROUP_OVER = "the group has finished, and nothing more of it is started: delete this pod, or make it in another group"
+GROUP_OVER = (
+    "the group has finished, and nothing more of it is started: delete this pod, or make it in another group; kept, it "
+    "is one of the next group of that name, should one be made once this group's Workload is deleted"
+)
 GROUP_SHAPE_MISMATCH = "GroupShapeMismatch"
 """At a pod of a group that has none of its roles."""
 

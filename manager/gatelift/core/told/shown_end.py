@@ -127,10 +127,15 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     """Take that a write of the end was refused for good: try the smallest, or say at the object that none is taken."""
     if event.error in FOR_GOOD and outstanding.purpose is Purpose.KEEP_ENDS:
         core.resting.despair(outstanding.ref, event.message or event.error.value)  # else its quota is kept for ever
-    if event.error not in FOR_GOOD or outstanding.purpose not in {Purpose.MIRROR_END, Purpose.SHOW_END}:
-        return
     attempt = core.attempts.get(outstanding.uid)
     owner = core.knowledge.owners.get(outstanding.ref)
+    if event.error in FOR_GOOD and outstanding.purpose is Purpose.MIRROR and attempt is not None and owner is not None:
+        if attempt.told.says_plainly(owner.object.metadata.uid):  # one of several has ended, and the others go on
+            core.resting.renewed(owner.ref)
+            core.mark_owner_alone(owner)
+        return
+    if event.error not in FOR_GOOD or outstanding.purpose not in {Purpose.MIRROR_END, Purpose.SHOW_END}:
+        return
     if outstanding.purpose is Purpose.MIRROR_END:
         if attempt is not None:
             if owner is None or not attempt.told.says_plainly(owner.object.metadata.uid):

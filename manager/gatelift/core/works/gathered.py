@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import membership, placing
+from gatelift.core.dispatching import membership
 from gatelift.core.records import record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -22,19 +22,27 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
-from gatelift.core.told import event_texts, mirror, shown_end
+from gatelift.core.told import event_texts
 from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
-from gatelift.core.works import asking, choosing, ending_objects, group_words, looking_again, owners, too_many
+from gatelift.core.works import (
+    asking,
+    choosing,
+    ending_objects,
+    group_words,
+    looking_again,
+    owners,
+    shown_members,
+    too_many,
+)
 from gatelift_kinds.shared.gathered import Called, Gathered
 from gatelift_kinds.shared.rules import OUT_OF_QUEUE
 from gatelift_kinds.shared.values import KindError, PatchStep
 from gatelift_kube.deciding.writes import PatchKind
 from gatelift_kube.objects.conditions import is_true
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
-LISTS_SECONDS = 5.0
-"""How often it is looked whether the cluster of a placement has said what it has."""
 ALL_OVER, DELETED = "all over", "deleted"
 """Names of ends: of objects that are all over and have no Workload, and of a Workload that somebody deleted."""
 
@@ -49,7 +57,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
-    _take_shown(seen)
+    shown_members.take_shown(seen)
     if api_requests.blocked(core, ref, owner.look, now):
         return
     if workload is not None and not _is_settled(core, work, workload, attempt):
@@ -68,13 +76,13 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         if work.gathered.releases(uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
         else:
-            _show_success(seen)
+            shown_members.show_success(seen)
     elif owners.put_mark_back(core, owner, now):
         pass  # the answer looks here again
     elif not owner.managed:
         _let_out_of_sight(seen)
     else:
-        group_words.tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, work.gathered.misfit(uid))
+        group_words.tell_unlike(core, work, owner, workload)
         _hold_back_or_show(seen)
 
 
@@ -83,9 +91,9 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
     if attempt is None or attempt.state in NO_WINNER:
         owners.hold_back(seen.core, seen.owner, workload.metadata.uid if workload is not None else "", seen.now)
     elif workload is not None and membership.is_elsewhere(seen.work, attempt):
-        _show(seen)
+        shown_members.show(seen)
     elif workload is not None and seen.owner.object.metadata.uid in attempt.told.ends:
-        _show_its_end(seen, workload)
+        shown_members.show_its_end(seen, workload)
 
 
 def _let_out_of_sight(seen: ObjectCase) -> None:
@@ -99,7 +107,8 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
 
     Who may run at a worker would count as one at its gate, of which nothing is left once it is deleted.
     """
-    if attempt is None and workload.status.cluster_name and not is_true(workload.status.conditions, texts.FINISHED):
+    placed = bool(workload.status.cluster_name) or workload.status.admission is not None
+    if attempt is None and placed and not is_true(workload.status.conditions, texts.FINISHED):
         core.mark_workload(ref_of(workload).key)
         return False
     if attempt is not None:
@@ -107,60 +116,12 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
     return True
 
 
-def _show_success(seen: ObjectCase) -> None:
-    """Show of a deleted object that it had succeeded at its worker: its slot is taken for good (HD-392)."""
-    attempt, workload = seen.attempt, seen.workload
-    if attempt is None or workload is None or not membership.is_elsewhere(seen.work, attempt):
-        return
-    report = attempt.reports.get(seen.owner.object.metadata.name)
-    if report is not None and mirror.succeeded(report.status):
-        _show(seen)
-
-
-def _show(seen: ObjectCase) -> None:
-    """Show what its worker says of one object."""
-    owner, attempt, case = seen.owner, seen.attempt, seen.of_workload()
-    if attempt is None or case is None:
-        return
-    report = attempt.reports.get(owner.object.metadata.name)
-    if report is not None and report.owner_uid == owner.object.metadata.uid:
-        mirror.show(case, owner)
-
-
-def _take_shown(seen: ObjectCase) -> None:
-    """Take that an object shows the end that its worker told of, also while the answer to that write is awaited.
-
-    Its user sees it, and may replace it at once (HD-473).
-    """
-    core, owner, attempt = seen.core, seen.owner, seen.attempt
-    if attempt is None or not membership.is_elsewhere(seen.work, attempt):
-        return
-    if owner.kind.outcome(owner.object) is not None and membership.shown(attempt, seen.work, owner):
-        core.mark_for_one(seen.work.look)
-        core.mark_for_one(attempt.look)
-
-
-def _show_its_end(seen: ObjectCase, workload: Workload) -> None:
-    """Show how one object ended at its worker, now that nothing of them runs there."""
-    case = seen.of_workload()
-    if case is None or seen.owner.kind.outcome(seen.owner.object) is not None:
-        seen.core.mark_workload(ref_of(workload).key)
-    else:
-        shown_end.show_of_several(case, seen.owner)
-
-
 def _is_unknown_there(seen: ObjectCase) -> bool:
     """Say whether the cluster of a placement has yet to be heard of what it has: an object that went is no proof to it.
 
     It would have to hear of each node first. A new leader's own agent begins as it does, and lists after that.
     """
-    core, attempt = seen.core, seen.attempt
-    if attempt is None or not attempt.live:
-        return False
-    if placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST:
-        return False
-    core.agenda.wake(seen.owner.look, seen.now + LISTS_SECONDS)
-    return True
+    return seen.attempt is not None and looking_again.is_unheard(seen.core, seen.attempt, seen.owner.look, seen.now)
 
 
 def _clear_away(core: Core, gathered: Gathered, owner: Owner) -> None:
@@ -284,7 +245,8 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
         core.mark_workload(ref_of(workload).key)
         return
     if attempt.state is not AttemptState.PENDING:
-        if not _ends(core, workload, attempt) and too_many.drop(core, work, gathered.surplus(workload), now):
+        beyond = () if _ends(core, workload, attempt) else shown_members.beyond(gathered, workload, attempt)
+        if too_many.drop(core, work, beyond, now):
             return
     elif _lacks(core, work, gathered, now) or not _keep_alike(core, work, gathered, workload, now):
         return
@@ -294,7 +256,9 @@ def _with_workload(core: Core, work: Work, gathered: Gathered, workload: Workloa
     _name_owners(core, work, gathered, workload, now)
     if attempt.state is AttemptState.PENDING or _ends(core, workload, attempt):
         return  # what is over is counted for what it gives back until all has stopped (`shares`)
-    for called in gathered.replaced(workload):  # by who is named by now
+    # At home an agent that begins knows by one that is over that nothing runs in its slot (HD-520).
+    home = attempt.cluster == LOCAL_CLUSTER and looking_again.is_unheard(core, attempt, work.look, now)
+    for called in () if home else gathered.replaced(workload):  # by who is named by now
         owner = _owner(core, work, called)
         if owner is not None and not api_requests.blocked(core, owner.ref, work.look, now):
             owners.release(core, owner)

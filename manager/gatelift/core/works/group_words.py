@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gatelift.core.records.work import Owner, Work
 from gatelift.core.state.core import Core
+from gatelift.core.told import event_texts
+from gatelift_kube.objects.kueue import Workload
 
 
 def tell(core: Core, work: Work, owner: Owner, said: tuple[str, str], now: float) -> None:
@@ -25,3 +27,15 @@ def tell_one(core: Core, work: Work, owner: Owner, reason: str, text: str) -> No
     uid = owner.object.metadata.uid
     if work.says_anew_of(uid, text) and text:
         core.event(owner.ref, uid, reason, text, warning=True)
+
+
+def tell_unlike(core: Core, work: Work, owner: Owner, workload: Workload | None) -> None:
+    """Tell at an object why it has no place, or what it says otherwise than its group has quota for (HD-525)."""
+    gathered, uid = work.gathered, owner.object.metadata.uid
+    if gathered is None:
+        return
+    misfit = gathered.misfit(uid)
+    if misfit or workload is None or workload.status.admission is None:
+        tell_one(core, work, owner, event_texts.GROUP_SHAPE_MISMATCH, misfit)
+    else:
+        tell_one(core, work, owner, event_texts.NOT_COMPOSED, gathered.unlike(workload, uid))

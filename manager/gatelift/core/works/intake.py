@@ -227,10 +227,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float, raw: bytes = b"")
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
-    """Take note that a Workload is gone: its quota is free, its owner may need another one.
-
-    It is known until all that is done, so that it can be done again.
-    """
+    """Take note that a Workload is gone; it is known until all that follows is done, so that it can be done again."""
     known = core.knowledge.workloads.get(key)
     if known is None or known.metadata.uid != uid:
         core.caution.can_read(uid)
@@ -396,6 +393,6 @@ def _all_checks(core: Core) -> None:
 
 
 def _mark_owned(core: Core, owner: Owner) -> None:
-    mark = core.mark_workload if owner.work is owner.name else core.mark_workload_for_one
+    mark = core.agenda.mark if owner.work is owner.name else core.mark_for_one
     for key in core.knowledge.workloads_of(owner.name):
-        mark(key)
+        mark(Key(Look.WORKLOAD, key))

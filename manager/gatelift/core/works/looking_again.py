@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gatelift.core.dispatching import several
+from gatelift.core.api.agenda import Key
+from gatelift.core.dispatching import placing, several
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -11,6 +12,18 @@ from gatelift.core.state.core import Core
 from gatelift_kinds.shared.gathered import Gathered
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
+
+LISTS_SECONDS = 5.0
+"""How often it is looked whether the cluster of a placement has said what it has."""
+
+
+def is_unheard(core: Core, attempt: Attempt, look: Key, now: float) -> bool:
+    """Say whether a placement is live whose cluster has yet to say what it has; then it is looked there again."""
+    is_open = placing.open_view(core, attempt.cluster) is not None and attempt.state is not AttemptState.LOST
+    if not attempt.live or is_open:
+        return False
+    core.agenda.wake(look, now + LISTS_SECONDS)
+    return True
 
 
 def reads_anew(core: Core, work: Work, gathered: Gathered) -> bool:

@@ -105,6 +105,7 @@ def _onward(case: Case) -> None:
         pass  # the answer marks it again
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
+        membership.keep_unshown(case)
         several = (
             case.work.gathered is not None
         )  # some of them run, and are over, before the last one is let go (HD-390)

@@ -75,7 +75,8 @@ def _within_room(world: World, placement: Placement, ready: list[Tracked], now: 
         if placement.state not in HELD_BACK and placement.state is not PlacementState.RUNNING:
             return
         has_slot = tracked.lift_asked
-        if has_slot or free.get(tracked.pod_set, 0) > 0:
+        tracked.slotless = not has_slot and free.get(tracked.pod_set, 0) <= 0
+        if not tracked.slotless:
             _go_on(world, placement, tracked, now, admitted=admitted)
             free[tracked.pod_set] = free.get(tracked.pod_set, 0) - (tracked.lift_asked and not has_slot)
 

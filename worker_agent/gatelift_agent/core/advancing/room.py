@@ -25,11 +25,16 @@ def free(world: World, placement: Placement, now: float) -> dict[str, int]:
 
 
 def for_joining(world: World, placement: Placement, now: float) -> dict[str, int]:
-    """Return the same for what joined: nothing while something may run of which nothing is known here."""
-    if placement.unsure and world.unheard:
-        return {}
-    placement.unsure = False
-    return free(world, placement, now)
+    """Return the same for what joined: nothing while something may run of which nothing is known here.
+
+    At home it is known of which slots that may be.
+    """
+    left = free(world, placement, now)
+    if not (placement.unsure and world.unheard):
+        placement.unsure = False
+        return left
+    unknown = placement.came_and_went.unknown
+    return {name: count - unknown.get(name, 0) for name, count in left.items()} if world.local else {}
 
 
 def has_slot(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:

@@ -37,7 +37,7 @@ def _placement(world: World, found: MemberEnd, now: float) -> Placement | None:
         committed_at=now,
         objects_wanted=max(1, found.objects),
         found=True,
-        unsure=not world.local,
+        unsure=True,
     )
     world.add(placement)
     return placement

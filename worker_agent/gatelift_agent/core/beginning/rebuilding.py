@@ -290,11 +290,13 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
         state=PlacementState.APPLYING,
         committed_at=now,
         found=kind.gathers,
-        unsure=kind.gathers and not world.local,
+        unsure=kind.gathers,
     )
     placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
     for held in same:
         placement.objects[held.ref.key.name] = _tracked(kind, held)
+    if kind.gathers and world.local:
+        found_state.keep_slots(placement, kind)
     try:
         found_state.set_state(world, placement)
     except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)

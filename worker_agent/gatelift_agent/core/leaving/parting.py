@@ -74,8 +74,10 @@ def whose(world: World, tracked: Tracked) -> str:
 def give_way(world: World, placement: Placement, now: float) -> None:
     """Drop our finalizer of what somebody deletes at the worker and has stopped: a drained node does not wait for us.
 
-    Its last state was told in this session; while there is none it is held up for a while. That it succeeded is kept
-    first, as that of what was removed by force is: a restart would take it for gone, and it would run again.
+    Its last state was told in this session; while there is none it is held up for a while. So it is where a start found
+    it, until its manager has named it or says stop: the agent before this one may have deleted it for that (HD-523).
+    That it succeeded is kept first, as that of what was removed by force is: a restart would take it for gone, and it
+    would run again.
     """
     if world.local:
         return
@@ -91,6 +93,8 @@ def give_way(world: World, placement: Placement, now: float) -> None:
         due = tracked.retry_at
         if not world.standing.open:
             due = max(due, world.standing.away_since + closing.KEPT_SECONDS_MAX)
+        if placement.found:
+            due = max(due, placement.committed_at + closing.KEPT_SECONDS_MAX)
         if now < due:
             world.wakes.ask(placement.key, due)
         elif _is_kept(world, placement, tracked, now) and world.has_room(placement):

@@ -196,6 +196,7 @@ class Tracked:
     uid: str = ""
     joined: bool = False
     """It came to a placement that was live (`members`)."""
+    slotless: bool = False  # it may be let go, and no slot was free as that was looked at last
     made_here: bool = False
     """A driver made it at this worker: it has no object at home, and is the agent's to count (`adopting`)."""
     object: KubeObject | None = None

@@ -53,6 +53,8 @@ COALESCE_SECONDS = 1.0
 
 GONE = Seen(("gone",), ())
 """What is seen of an object that is not there any more, and of which nothing may run."""
+WAITS = Seen(("waits",), ())
+"""What is seen of an object that joined, and for which no slot is free: its manager may have to turn it away."""
 
 
 def observe(world: World, placement: Placement, now: float) -> None:
@@ -101,8 +103,12 @@ def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple
             break
         if kind.gathers and tracked.is_gone and not world.local and not _may_run(world, placement, tracked, now):
             sight = GONE
-        elif tracked.object is None or not kind.lifted(tracked.object):
+        elif tracked.object is None:
             continue
+        elif not kind.lifted(tracked.object):
+            if not _waits(world, placement, tracked):
+                continue
+            sight = WAITS
         else:
             sight = seen_of(kind, tracked.object, tracked.raw)
         if sight != tracked.reported:
@@ -116,6 +122,12 @@ def _changed(world: World, placement: Placement, now: float) -> tuple[list[tuple
 
 def _may_run(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
     return doubts.may_run(world, placement, tracked.doubt or tracked.uid, now)
+
+
+def _waits(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether nobody has let an object go that joined, for want of a slot."""
+    at_rest = tracked.joined and not (tracked.lift_asked or tracked.asked or tracked.delete_asked)
+    return at_rest and tracked.slotless and not world.local and placement.state is PlacementState.RUNNING
 
 
 def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
@@ -194,6 +206,7 @@ def object_report(placement: Placement, tracked: Tracked, *, gone: bool = False)
         deleting=tracked.deleted_by_us if obj is None else obj.metadata.deletion_timestamp is not None,
         gone=obj is None,
         owner_uid=tracked.user_uid,
+        waits=obj is not None and tracked.reported == WAITS,
     )
 
 

@@ -95,6 +95,7 @@ def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
     kind = world.kind(placement)
     existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
     lifted = any(_lifted(world, kind, tracked, now) for tracked in existing)
+    begun = lifted or any(tracked.is_gone for tracked in placement.objects.values())
     counts: dict[str, int] = {}
     for tracked in existing:
         counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1
@@ -107,7 +108,7 @@ def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
         counts=tuple(sorted(counts.items())),
         digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
         given=_given(existing),
-        all_over=lifted and _all_over(world, placement, now),
+        all_over=begun and _all_over(world, placement, now),
         **_size(world, placement, now),
     )
 

@@ -58,7 +58,9 @@ def change(world: World, order: Change) -> None:
 def keep(world: World, placement: Placement, commit: Commit) -> bool:
     """Keep what a commit names, and all that may run; False if nothing is left of it then, which proves its absence."""
     if not world.kind(placement).gathers:  # somebody took off what says so
-        placement.found, placement.unsure = True, not world.local
+        placement.found, placement.unsure = True, True
+    if placement.found and world.local:
+        found_state.count_slots(placement, commit)
     named = {one.name: one for one in commit.objects}
     for tracked in tuple(placement.objects.values()):
         one = named.get(tracked.name)
@@ -71,7 +73,8 @@ def keep(world: World, placement: Placement, commit: Commit) -> bool:
         if one.name not in placement.objects:
             found = naming.named(world, placement, commit, one)
             if found is not None:
-                found.joined = not world.local and ownership.has_joined(naming.meta_of(found))
+                had_joined = ownership.has_joined(naming.meta_of(found))
+                found.joined = _waits_for_slot(placement, one) if world.local else had_joined
                 world.track(placement, found)
     placement.kind, placement.namespace, placement.name = commit.kind, commit.namespace, commit.name
     return bool(placement.objects)
@@ -93,12 +96,17 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
         elif placement.found and not world.local:
             _is_not_found(world, placement, one, begun=begun)
         elif tracked is None and (placement.found or (world.local and placement.state in STARTING)):
-            _add(world, placement, one, joined=False)
+            _add(world, placement, one, joined=_waits_for_slot(placement, one))
         else:
             _join(world, placement, one)
     if placement.found:
         placement.found = False
         found_state.set_state(world, placement)
+
+
+def _waits_for_slot(placement: Placement, one: ObjectTemplate) -> bool:
+    """Say whether an object at home may be in the place of one of which a start found nothing."""
+    return placement.found and one.joined and one.pod_set in placement.came_and_went.unknown
 
 
 def _set_of(world: World, placement: Placement, tracked: Tracked, one: ObjectTemplate) -> str:
