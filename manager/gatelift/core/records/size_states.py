@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gatelift_kinds.shared.sizes import FIRST_NUMBER
 
 
-class SizeState(enum.StrEnum):
+class ChainSizeState(enum.StrEnum):
     """Where a size stands."""
 
     SETTLED = "Settled"
@@ -31,9 +31,9 @@ class SizeEvent(enum.Enum):
     END = "all of it ends"
 
 
-_S, _E = SizeState, SizeEvent
+_S, _E = ChainSizeState, SizeEvent
 _RESIZED = {_E.GROW: _S.GROWING, _E.LOWER: _S.LOWERING, _E.END: _S.ENDING}
-TABLE: dict[SizeState, dict[SizeEvent, SizeState]] = {
+TABLE: dict[ChainSizeState, dict[SizeEvent, ChainSizeState]] = {
     _S.SETTLED: {**_RESIZED, _E.ANSWERED: _S.SETTLED},
     _S.GROWING: {**_RESIZED, _E.ANSWERED: _S.SETTLED},
     # It is settled with the write that lowers, which follows.
@@ -46,13 +46,13 @@ TABLE: dict[SizeState, dict[SizeEvent, SizeState]] = {
 class PlacedSize:
     """The size of one placement: its number, and in which session its cluster has answered just that (0: in none)."""
 
-    state: SizeState = SizeState.SETTLED
+    state: ChainSizeState = ChainSizeState.SETTLED
     number: int = FIRST_NUMBER
     answered_in: int = 0
 
     def follows(self, number: int, *, lowers: bool) -> None:
         """Take the number that the record has; it only goes up (Size 4). `lowers`: more is charged than it asks for."""
-        if number <= self.number or self.state is SizeState.ENDING:
+        if number <= self.number or self.state is ChainSizeState.ENDING:
             return
         self.number, self.answered_in = number, 0
         self.state = TABLE[self.state][SizeEvent.LOWER if lowers else SizeEvent.GROW]
@@ -68,9 +68,11 @@ class PlacedSize:
     def is_answered(self, number: int, session: int) -> bool:
         """Say whether just this size was answered in just this session: what was answered before says nothing now."""
         return (
-            session > 0 and self.state is not SizeState.ENDING and (number, session) == (self.number, self.answered_in)
+            session > 0
+            and self.state is not ChainSizeState.ENDING
+            and (number, session) == (self.number, self.answered_in)
         )
 
     def ends(self) -> None:
         """Take that all of it ends: no size is said any more, and no answer counts."""
-        self.state = TABLE[self.state].get(SizeEvent.END, SizeState.ENDING)
+        self.state = TABLE[self.state].get(SizeEvent.END, ChainSizeState.ENDING)

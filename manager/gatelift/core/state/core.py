@@ -301,7 +301,7 @@ class Core:
         self.agenda.mark(owner.look)
 
     def mark_for_one(self, key: Key, *, late: bool = False) -> None:
-        """Look at what concerns several objects, once for what has happened to many of them; `late`: behind all others."""
+        """Look at what concerns several objects, once for what happens to many of them; `late`: behind others."""
         due = self.pacing.due(key, self.now)
         if due > self.now:
             self.agenda.wake(key, due, late=late)
