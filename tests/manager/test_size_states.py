@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.records.size_states import TABLE, PlacedSize, SizeEvent, ChainSizeState
+from gatelift.core.records.size_states import TABLE, ChainSizeState, PlacedSize, SizeEvent
 
 WIRE = SizeEvent.ANSWERED
 
