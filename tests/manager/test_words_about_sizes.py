@@ -1,4 +1,4 @@
-"""What a worker says of sizes of elastic work (KEP-77) that nobody has said: it lowers no charge and ends no session."""
+"""What a worker says of sizes of elastic work (KEP-77) that nobody has said: no charge and no session ends by it."""
 
 from __future__ import annotations
 
