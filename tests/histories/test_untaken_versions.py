@@ -45,7 +45,7 @@ def test_is_4_the_answer_to_a_write_or_a_read_that_raises_ends_no_leader(
     """safety-1: the Workload that the manager made itself raised as the answer showed it, at each leader."""
     history = History(shown=False)
     leader = history.leader
-    broken = Broken(monkeypatch, (intake, "workload_seen"), lambda _core, found, _now: is_bads(found), times)
+    broken = Broken(monkeypatch, (intake, "workload_seen"), lambda _core, found, *_: is_bads(found), times)
     history.pod("bad")
     others_go_on(history, "good")
     history.until("it runs", lambda: history.containers("bad") == 1, 120.0)
@@ -57,7 +57,7 @@ def test_is_4_what_always_raises_as_it_comes_in_costs_others_nothing(monkeypatch
     history = History(shown=False)
     leader = history.leader
     broken = Broken(
-        monkeypatch, (intake, "workload_seen"), lambda _core, found, _now: found.metadata.name.startswith("pod-bad")
+        monkeypatch, (intake, "workload_seen"), lambda _core, found, *_: found.metadata.name.startswith("pod-bad")
     )
     history.pod("bad")
     others_go_on(history, "good")
@@ -230,7 +230,7 @@ def test_is_4_all_workloads_are_read_each_by_itself_and_what_raises_is_no_stray(
     history = History(shown=False)
     history.pod("bad")
     cluster = history.until_runs("bad")
-    broken = Broken(monkeypatch, (intake, "workload_seen"), lambda _core, found, _now: is_bads(found))
+    broken = Broken(monkeypatch, (intake, "workload_seen"), lambda _core, found, *_: is_bads(found))
     history.kill_leader()
     history.passes(30.0)
     found = next(each for each in history.home.all(WORKLOAD) if each["metadata"]["name"].startswith("pod-bad"))
@@ -322,7 +322,7 @@ def test_is_4_no_half_of_an_attempt_stands_while_its_record_cannot_be_taken_over
     history = History(shown=False)
     history.pod("bad")
     cluster = history.until_runs("bad")
-    broken = Broken(monkeypatch, (following, "_reserve_of"), is_bads)
+    broken = Broken(monkeypatch, (following, "reserve_of"), is_bads)
     history.kill_leader()
     history.passes(60.0)
     assert broken.raised

@@ -26,9 +26,9 @@ class Booked:
                 known = core.knowledge.workloads.get(attempt.workload)
                 gathers = known is not None and core.knowledge.work_of(known).gathered is not None
                 heard = attempt.state in LIVE and attempt.counts is not None
-                now, before = sum(core.ledger.usage(attempt.uid).values()), self._charged.get(of)
-                if heard and (attempt.given_back or before is not None):
-                    self._charged[of] = now
+                if heard and (attempt.given_back or of in self._charged):
+                    self._charged[of] = sum(core.ledger.usage(attempt.uid).values())
                 elif gathers and attempt.given_back:  # by what its pods show, until this leader has heard their worker
-                    self._charged[of] = now if before is None else min(before, now)
+                    now = sum(core.ledger.usage(attempt.uid).values())
+                    self._charged[of] = min(self._charged.get(of, now), now)
         return self._charged
