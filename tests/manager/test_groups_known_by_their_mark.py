@@ -103,7 +103,7 @@ def test_hd_528_a_lost_group_that_is_listed_without_a_mark_is_told_who_is_meant(
 
 
 def test_hd_528_what_wears_its_labels_shows_nothing_where_the_cluster_may_not_know_of_it(world: World) -> None:
-    doubted = {"unproven": True, "unproven_through": world.sessions["a"]}
+    doubted: dict[str, Any] = {"unproven": True, "unproven_through": world.sessions["a"]}
     key = lists_what_nobody_knows(world, **doubted)
     for _ in range(2):
         attempt = world.machine.core.attempts[key.uid]

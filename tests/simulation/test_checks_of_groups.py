@@ -37,7 +37,8 @@ def a_pod(name: str, phase: str, *, going: bool = False) -> Doc:
 def test_a_late_write_takes_no_success_back_from_who_counts_the_pods_of_a_group(phase: str, *, is_so: bool) -> None:
     """It did (drawn seed 2,002,219): who was one too many beside it was none, and its deletion broke a promise."""
     judge = Groups(History().home)
-    for document in (a_pod("a", phase), a_pod("a", "Running", going=True), a_pod("b", "Pending"), a_pod("c", "Pending")):
+    others = a_pod("b", "Pending"), a_pod("c", "Pending")
+    for document in (a_pod("a", phase), a_pod("a", "Running", going=True), *others):
         judge.pod(document, removed=False)
     assert judge.was_surplus("c") is is_so
 
