@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.conclusions import belief
+from gatelift.core.records.attempt_states import AttemptState
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.keys import ANNOTATION_GIVEN, VERSION_OF_CHANGE, PlacementKey
@@ -80,3 +81,34 @@ def test_hd_405_a_mark_is_of_one_epoch(world: World) -> None:
 
 def test_a_present_member_names_it_without_a_mark(world: World) -> None:
     assert stands(world, listed(world, "b", ""))
+
+
+def lists_what_nobody_knows(world: World, **facts: Any) -> PlacementKey:
+    """Have the cluster be lost, and come back with nothing of the group by which it is known; return its key."""
+    key = world.agents["a"].commits[-1]
+    world.cut("a", lost=True)
+    world.settle()
+    assert world.machine.core.attempts[key.uid].state is AttemptState.LOST
+    world.agents["a"].placements[key].called = "gone"
+    world.connect("a", version=VERSION_OF_CHANGE, **facts)
+    world.settle()
+    return key
+
+
+def test_hd_528_a_lost_group_that_is_listed_without_a_mark_is_told_who_is_meant(world: World) -> None:
+    """Nothing is said to what counts as lost, and it did so until it was listed by a name that home knows."""
+    key = lists_what_nobody_knows(world)
+    assert world.machine.core.attempts[key.uid].state is AttemptState.RUNNING
+    assert [commit.key for _, commit in world.messages(Commit)] == [key, key]
+
+
+def test_hd_528_what_wears_its_labels_shows_nothing_where_the_cluster_may_not_know_of_it(world: World) -> None:
+    doubted: dict[str, Any] = {"unproven": True, "unproven_through": world.sessions["a"]}
+    key = lists_what_nobody_knows(world, **doubted)
+    for _ in range(2):
+        attempt = world.machine.core.attempts[key.uid]
+        assert (attempt.state, attempt.listed_session) == (AttemptState.LOST, 0)
+        assert len(world.messages(Commit)) == 1
+        world.cut("a")
+        world.connect("a", version=VERSION_OF_CHANGE, **doubted)
+        world.settle()

@@ -172,6 +172,8 @@ class World:
                     record_revision=revision,
                     applied=agent.applied,
                     entries=agent.inventory(),
+                    unproven=view.unproven,
+                    unproven_through=view.unproven_through,
                 )
             )
         self.upcall(LinkOpened(cluster=name, session=session, resumed=resumed))

@@ -153,6 +153,19 @@ def controlled(meta: Doc) -> str:
     return next((str(one["uid"]) for one in meta.get("ownerReferences", []) if one.get("controller")), "")
 
 
+def is_managed(meta: Doc) -> bool:
+    """Say whether a user's object is one of a queue."""
+    return QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
+
+
+def joined_in(belongs: Belongs, meta: Doc) -> int | None:
+    """Return the epoch in which a pod of a group was let go at home, as who did that has marked it; else None.
+
+    Who joins runs in that of the others, whatever a person has written into the Workload since.
+    """
+    return number(meta.get("labels", {}).get(EPOCH, "0")) if belongs.work.kind == GROUPED else None
+
+
 def number(text: str) -> int:
     """Return a decimal number that somebody wrote, 0 for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else 0

@@ -1,7 +1,7 @@
 """Which pods of groups are too many, or were at some moment: judged from the store of the management cluster alone.
 
-Who decides sees that store late, so what counts is any moment since a pod was made. Present is what succeeded, or is
-neither over nor being deleted. The amount that a pod asks for tells its role (`crews`).
+Who decides sees that store late, so what counts is any moment since a pod was made. Present is what has succeeded, or
+is neither over nor being deleted. The amount that a pod asks for tells its role (`crews`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Groups:
         self._sets: dict[str, dict[int, int]] = {}  # of a group's Workload, how many pods of an amount
         self._declared: dict[str, dict[int, int]] = {}  # of a driver, the same
         self._surplus: set[str] = set()
+        self._succeeded: set[str] = set()  # pods that have shown it: a late write takes it back from nobody (HD-517)
 
     def was_surplus(self, uid: str) -> bool:
         """Say whether a pod was too many at some moment."""
@@ -52,7 +53,10 @@ class Groups:
         if removed:
             self._pods[group].pop(meta["uid"], None)
         else:
-            self._pods[group][meta["uid"]] = asked_by(document["spec"]), is_present(document)
+            if has_succeeded(document):
+                self._succeeded.add(meta["uid"])
+            present = is_present(document) or meta["uid"] in self._succeeded
+            self._pods[group][meta["uid"]] = asked_by(document["spec"]), present
             total = meta.get("annotations", {}).get(TOTAL, "")
             if total.isdigit():
                 self._totals[group] = int(total)
@@ -83,5 +87,10 @@ def _declared(text: str, driver: Doc) -> dict[int, int]:
 
 def is_present(pod: Doc) -> bool:
     """Say whether a pod counts as there: it succeeded, or is neither over nor being deleted."""
-    phase = pod.get("status", {}).get("phase")
-    return phase == "Succeeded" or (phase != "Failed" and not pod["metadata"].get("deletionTimestamp"))
+    is_failed = pod.get("status", {}).get("phase") == "Failed"
+    return has_succeeded(pod) or not (is_failed or pod["metadata"].get("deletionTimestamp"))
+
+
+def has_succeeded(pod: Doc) -> bool:
+    """Say whether a pod shows that it has succeeded."""
+    return bool(pod.get("status", {}).get("phase") == "Succeeded")

@@ -18,7 +18,7 @@ from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_sandbox.records import RunRecord
-from support.sim.attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
+from support.sim.attribution import LOCAL, Attribution, Belongs, Doc, Work, controlled, is_managed, joined_in
 from support.sim.charges import Charges
 from support.sim.crowds import Crowds
 from support.sim.hands import Hands
@@ -54,18 +54,13 @@ class Cluster(Protocol):
     """Whether who asked for the write of this moment has ended since, or leads no more."""
 
 
-def _is_managed(meta: Doc) -> bool:
-    """Say whether a user's object is one of a queue."""
-    return QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
-
-
 class Truth:
     """Follows all stores and kubelets."""
 
     def __init__(self) -> None:
         self.workloads: dict[str, Doc] = {}
         """Workloads that exist, by UID."""
-        self._held: dict[str, tuple[str, int]] = {}  # queue and milli-CPU of those that have quota and go on
+        self._held: dict[str, tuple[str, int, int]] = {}  # queue, milli-CPU and epoch of grants that go on
         self.runs: set[tuple[str, int, str]] = set()
         """All (workload, epoch, cluster) that were ever let go."""
         self.checks = 0
@@ -83,9 +78,7 @@ class Truth:
         self._stopping: set[str] = set()  # pods of those, once they are held back again: they have their time to stop
         self._brought_back: set[str] = set()  # the same of roots that their record had yet to let go of then
         self._revived: set[str] = set()  # roots that a backup of their own cluster brought back, while they run so
-        self._renumbered: set[str] = (
-            set()
-        )  # Workloads whose epoch a person wrote: what runs keeps the one it began with
+        self._renumbered: set[str] = set()  # Workloads whose epoch a person wrote: what runs keeps its own
         self._recovered_to: set[int] = set()
         self._lost: set[tuple[str, int, str]] = set()  # (workload, epoch, cluster) that only a lost history has granted
         self._taken: set[str] = set()  # Workloads that a person took the reservation off while they ran
@@ -151,7 +144,9 @@ class Truth:
         self.workloads[uid] = document
         held = self._held.pop(uid, None)
         if holds(document, "QuotaReserved") and not holds(document, "Finished"):
-            self._held[uid] = document["status"]["admission"]["clusterQueue"], self._amount(uid, document, held)
+            granted = epoch_of(document) if held is None else held[2]
+            queue = document["status"]["admission"]["clusterQueue"]
+            self._held[uid] = queue, self._amount(uid, document, held), granted
         highest = self.whose.epoch_of(uid)
         self.whose.workload(document)
         if by_hand:
@@ -172,7 +167,7 @@ class Truth:
         if owner is not None:
             self._check(owner[0])
 
-    def _amount(self, uid: str, document: Doc, held: tuple[str, int] | None) -> int:
+    def _amount(self, uid: str, document: Doc, held: tuple[str, int, int] | None) -> int:
         """Return what a Workload takes of its queue; of pods that a person took off, no more than it had left to it.
 
         Their object makes others in their place: what was reclaimed is used again, and may be others' by then.
@@ -289,7 +284,7 @@ class Truth:
         free = not change.removed and may_run
         known = self._lifted.setdefault(belongs.work, {})
         if cluster == LOCAL:
-            user_lets_go = by_hand and key not in known and kind == JOB.kind and _is_managed(meta)
+            user_lets_go = by_hand and key not in known and kind == JOB.kind and is_managed(meta)
             self._take_hands(meta, belongs, free=free, by_hand=user_lets_go)
         if cluster == LOCAL and not self.whose.workload_of(belongs.root):
             self._check_unowned(meta, belongs, free=free)
@@ -330,14 +325,15 @@ class Truth:
         elif by_hand:
             self.hands.let_go(belongs.root, str(belongs.work))
         else:
-            self.hands.seen(belongs.root, managed=_is_managed(meta))
+            self.hands.seen(belongs.root, managed=is_managed(meta))
 
     def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
         """Return what an object runs as that was let go just now, checked against the record."""
         unowned = not belongs.workload and meta["uid"] != belongs.root  # a pod that was there before the Workload was
         if belongs.cluster == LOCAL and (meta["uid"] == belongs.root or unowned):
             workload = self.whose.workload_of(belongs.root)
-            epoch = self.whose.epoch_of(workload)
+            said = joined_in(belongs, meta) if workload in self._renumbered else None
+            epoch = self.whose.epoch_of(workload) if said is None else said
             belongs = Belongs(belongs.work, belongs.user, LOCAL, belongs.root, workload, epoch)
         above = self._lifted.get(belongs.work, {}).get(f"{LOCAL}/{JOB.kind}/{belongs.root}")
         if belongs.cluster == LOCAL and above is not None and meta["uid"] != belongs.root:
@@ -368,7 +364,7 @@ class Truth:
 
     def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
-        if _is_managed(meta) and free and not self.is_exempt(belongs.root, meta["uid"]):
+        if is_managed(meta) and free and not self.is_exempt(belongs.root, meta["uid"]):
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
     def destroyed(self, cluster: str) -> None:
@@ -475,11 +471,12 @@ class Truth:
     def used(self, booked: Mapping[tuple[str, int], int] = NOTHING) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted, without what the books (`booked`) have given back."""
         used: Counter[str] = Counter()
-        for uid, (queue, amount) in self._held.items():
+        for uid, (queue, amount, granted) in self._held.items():
             document, late = self.workloads[uid], self._charges.is_late(uid)
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document) or late
             if not is_released(document) and (not going or self._granted_lives(uid)):
-                used[queue] += min(amount, booked.get((uid, epoch_of(document)), amount))
+                before = booked.get((uid, granted), amount)  # whatever somebody has written since
+                used[queue] += min(amount, booked.get((uid, epoch_of(document)), before))
         return used
 
     def orphaned(self, workload: Doc) -> bool:

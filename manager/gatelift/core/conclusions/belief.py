@@ -51,9 +51,14 @@ def names_others(core: Core, attempt: Attempt, entry: InventoryEntry) -> bool:
     if known is None:
         return False
     found = sum(count for _, count in entry.counts)
-    if attempt.cluster != LOCAL_CLUSTER and _is_of_group(core, known):
+    if is_group_elsewhere(core, attempt, known):
         return not stands(core, known, attempt.cluster, entry)  # objects come and go, and it is told all of them anew
     return not stands(core, known, attempt.cluster, entry) or found > max(1, len(known.spec.pod_sets))
+
+
+def is_group_elsewhere(core: Core, attempt: Attempt, known: Workload) -> bool:
+    """Say whether an attempt is the placement of several objects at a worker."""
+    return attempt.cluster != LOCAL_CLUSTER and _is_of_group(core, known)
 
 
 def _is_of_group(core: Core, known: Workload) -> bool:

@@ -192,7 +192,7 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
         return
     entry = listed.pop(attempt.key, None)
     if entry is not None:
-        _listed(core, attempt, entry, facts.session)
+        _listed(core, attempt, entry, facts)
     elif placing.runs_here(core, attempt):
         attempt.want_objects()  # the user's own object runs, whatever its labels say: the agent is told which
     elif is_unexplained(_known(attempt), facts):
@@ -258,15 +258,27 @@ def _known(attempt: Attempt) -> Evidence:
     )
 
 
-def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -> None:
+def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, facts: Inventory) -> None:
     others = belief.names_others(core, attempt, entry)
-    attempt.listed(session, over=_over(entry), wants_objects=entry.state.upper() in UNFINISHED or others)
-    if others:  # which objects are meant is said again; until that is answered it stays as it was
+    if others and is_unexplained(_known(attempt), facts):
+        placing.lose(core, attempt)  # what wears its labels shows nothing of who may not know of it
         return
+    attempt.listed(facts.session, over=_over(entry), wants_objects=entry.state.upper() in UNFINISHED or others)
+    if others and not _is_lost_group(core, attempt):
+        return  # which objects are meant is said again; until that is answered it stays as it was
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)
     else:
         attempt.follow(Wire.LISTED_LIFTED if entry.lifted else Wire.LISTED_GATED)
+
+
+def _is_lost_group(core: Core, attempt: Attempt) -> bool:
+    """Say whether it is a group at a worker that counts as lost: to such a one nothing would be said (HD-528).
+
+    Nothing that home still has may be left of it there. Who lists it is told which objects are meant, or to stop.
+    """
+    known = core.knowledge.workloads.get(attempt.workload)
+    return attempt.state is AttemptState.LOST and known is not None and belief.is_group_elsewhere(core, attempt, known)
 
 
 def _unexplained(core: Core, cluster: str, entry: InventoryEntry) -> bool:
