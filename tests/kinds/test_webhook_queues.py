@@ -58,8 +58,9 @@ def test_hd_526_what_counts_while_a_pod_waits_is_refused_once_it_has_quota(
     old, new = (a_pod({**Q, **labels}, **GATE) for labels in (before, after))
     assert POD_KIND.depends_on_quota(old, new)
     assert POD_KIND.validate_update(old, new, FACTS).allowed
-    (line,) = told(POD_KIND.validate_update(old, new, HELD))
-    assert f"{text} while its Workload pod-x-12345 holds quota: make the object anew, or" in line
+    lines = told(POD_KIND.validate_update(old, new, HELD))
+    assert len(lines) == 1
+    assert f"{text} while its Workload pod-x-12345 holds quota: make the object anew, or" in lines[0]
 
 
 def test_hd_526_its_class_may_be_another_one_which_its_workload_follows() -> None:
