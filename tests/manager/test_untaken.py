@@ -11,6 +11,7 @@ from gatelift.core.api import events
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.owed_steps import LEAD, SEEN, OwedSteps
+from gatelift.core.records.chains import SliceIndex
 from gatelift.core.rules import containment, seeking
 from gatelift.core.state.untaken import Untaken
 from gatelift.core.told import telling
@@ -21,7 +22,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 from support.manager.builders import a_setting
-from support.manager.world import a_world
+from support.manager.world import a_running_pod, a_world, workload_ref
 
 REF = ObjectRef(POD, ObjectKey("team", "one"))
 
@@ -130,6 +131,26 @@ def test_is_4_an_answer_that_raises_counts_as_one_that_is_not_known(monkeypatch:
     wait, _, until = core.inflight.hindrance(REF, world.now)
     assert wait
     assert until > world.now, "and asked for again after a pause"
+
+
+def test_hd_529_a_workload_whose_going_raises_at_first_is_forgotten_at_the_next_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Contained, "surfaces", False)
+    world, _ = a_running_pod()
+    core, ref = world.machine.core, workload_ref(world)
+    known = core.knowledge.workloads[ref.key]
+    with monkeypatch.context() as broken:
+
+        def raises(*_: Any) -> None:
+            raise LookupError("on purpose")
+
+        broken.setattr(SliceIndex, "drop", raises)
+        assert not taking.answered(core, ObjectGone(ref.resource, known), world.now)
+    assert core.untaken.holds(ref)
+    assert taking.answered(core, ObjectGone(ref.resource, known), world.now)
+    assert not core.untaken
+    assert core.knowledge.saw_go(known.metadata.uid)
 
 
 def escaped(call: Callable[[], object]) -> Exception | None:

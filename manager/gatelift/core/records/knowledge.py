@@ -204,10 +204,11 @@ class Knowledge:
             return None
         self._unindex(key, known)
         self.has_gone(known.metadata.uid)
+        self.slices.drop(known.metadata.uid)
+        # Last, and nothing here raises: until then it can be dropped again.
         self.readings.pop(key, None)
         self.names.pop(known.metadata.uid, None)
-        self.slices.drop(known.metadata.uid)
-        del self.workloads[key]  # last: until then it can be dropped again
+        del self.workloads[key]
         return known
 
     def has_gone(self, uid: str) -> None:
