@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gatelift_agent.core.values.events import ManagerFrameArrived
@@ -10,7 +12,7 @@ from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.refusals import Refusal
 from gatelift_wire.values.single import Leaver
-from support.agent.group_stage import GroupStage, granted, member
+from support.agent.group_stage import MARKS, SPEC, GroupStage, blob, granted, member
 from support.agent.namespaces import node_heard
 from support.agent.values import KEY, UNSEEN_SECONDS, CrashError
 
@@ -433,3 +435,18 @@ def test_hd_410_a_placement_may_begin_with_nobody_and_is_as_large_as_was_granted
     assert stage.state() == "Running"
     stage.say(join=["a", "b", "c"])
     assert stage.let_go() == ["a", "b"]
+
+
+def test_hd_535_a_commit_said_again_of_a_kind_that_is_not_served_changes_nothing_of_a_group() -> None:
+    """It was believed, so each later look at the group raised, and it obeyed no stop in full."""
+    stage = GroupStage()
+    stage.start()
+    stage.group("a", "b")
+    stage.confirm()
+    stage.send(blob(SPEC), blob(MARKS), replace(stage.order("a", count=1), kind="PodTroupe"))
+    placement = stage.placement()
+    assert placement is not None
+    assert placement.kind == "PodGroup"
+    assert sorted(stage.there()) == ["a", "b"]
+    stage.send(m.Stop(key=KEY, reason="x"))
+    assert stage.state() == "Reported"
