@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gatelift_agent.core.placement.calm import Calm
 from gatelift_agent.core.values.events import ManagerFrameArrived
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -15,6 +17,7 @@ from gatelift_wire.values.single import Leaver
 from support.agent.group_stage import MARKS, SPEC, GroupStage, blob, granted, member
 from support.agent.namespaces import node_heard
 from support.agent.values import KEY, UNSEEN_SECONDS, CrashError
+from support.on_purpose import Broken
 
 HEIR = member("b", "home-b-again")
 
@@ -450,3 +453,20 @@ def test_hd_535_a_commit_said_again_of_a_kind_that_is_not_served_changes_nothing
     assert sorted(stage.there()) == ["a", "b"]
     stage.send(m.Stop(key=KEY, reason="x"))
     assert stage.state() == "Reported"
+
+
+def test_hd_540_who_has_left_is_known_no_more_though_something_raised_on_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was forgotten by half, so each word about its object raised for ever, and no stop came to its end."""
+    monkeypatch.setattr(Contained, "surfaces", False)
+    stage = running("a", "b")
+    broken = Broken(monkeypatch, (Calm, "forget"), lambda *_: True, times=1)
+    stage.say(leave=["b"])
+    stage.finish("b", "Failed")
+    stage.pass_seconds(120.0)
+    assert broken.mended
+    assert sorted(stage.there()) == ["a"]
+    stage.say(join=["c"])
+    assert stage.let_go() == ["a", "c"]
+    assert not stage.machine.world.contained.resting

@@ -55,6 +55,10 @@ BOUNDARIES = (
     "gatelift_agent.core.seeing.taking:subject_of",
     "gatelift_agent.core.beginning.rebuilding:_Apart.",
     "gatelift_agent.core.state.world:World.look",
+    "gatelift_agent.core.state.world:World.note",
+    "gatelift_agent.core.values.wakes:Alarms.ask",
+    "gatelift_agent.core.placement.placements:Placement.stirs",
+    "gatelift_agent.core.placement.placements:Tracked.name",
     "gatelift_agent.core.state.containment:",
 )
 """What contains, the path of few lines by which a record is charged, and what checks: nobody stands

@@ -45,7 +45,7 @@ def is_placed(workload: Workload) -> bool:
 
 
 def at_each(core: Core, work: Work) -> None:
-    """Look at each object of a work of several, by itself: it was left as it was while no attempt said where it runs."""
+    """Look at each object of a work of several by itself: it was left alone while no attempt said where it runs."""
     for owner in work.objects if work.gathered is not None else ():
         core.mark_owner_alone(owner)
 
