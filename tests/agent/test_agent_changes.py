@@ -8,7 +8,6 @@ import pytest
 
 from gatelift_agent.core.placement.calm import Calm
 from gatelift_agent.core.values.events import ManagerFrameArrived
-from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
@@ -17,7 +16,7 @@ from gatelift_wire.values.single import Leaver
 from support.agent.group_stage import MARKS, SPEC, GroupStage, blob, granted, member
 from support.agent.namespaces import node_heard
 from support.agent.values import KEY, UNSEEN_SECONDS, CrashError
-from support.on_purpose import Broken
+from support.on_purpose import Broken, OnPurposeError
 
 HEIR = member("b", "home-b-again")
 
@@ -455,18 +454,17 @@ def test_hd_535_a_commit_said_again_of_a_kind_that_is_not_served_changes_nothing
     assert stage.state() == "Reported"
 
 
-def test_hd_540_who_has_left_is_known_no_more_though_something_raised_on_the_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It was forgotten by half, so each word about its object raised for ever, and no stop came to its end."""
-    monkeypatch.setattr(Contained, "surfaces", False)
+def test_hd_540_an_object_that_was_forgotten_by_half_is_so_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something raised on the way each word about it raised for ever, and no stop of its group came to an end."""
     stage = running("a", "b")
-    broken = Broken(monkeypatch, (Calm, "forget"), lambda *_: True, times=1)
-    stage.say(leave=["b"])
-    stage.finish("b", "Failed")
-    stage.pass_seconds(120.0)
-    assert broken.mended
-    assert sorted(stage.there()) == ["a"]
-    stage.say(join=["c"])
-    assert stage.let_go() == ["a", "c"]
-    assert not stage.machine.world.contained.resting
+    world, placement = stage.machine.world, stage.placement()
+    assert placement is not None
+    tracked = placement.objects["b"]
+    Broken(monkeypatch, (Calm, "forget"), lambda *_: True, times=1)
+    with pytest.raises(OnPurposeError):
+        world.untrack(placement, tracked)
+    assert "b" in placement.objects, "it is looked at, and goes, once more"
+    world.untrack(placement, tracked)
+    assert not world.placements_at(tracked.ref)
+    assert sorted(placement.objects) == ["a"]
+    assert [each.name for each in placement.to_look_at] == ["a"]
