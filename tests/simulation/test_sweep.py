@@ -31,7 +31,7 @@ def test_is_4_what_raises_about_one_object_spoils_its_own_work_at_most(scenario:
 def test_is_4_what_is_drawn_does_not_depend_on_the_engine_nor_on_what_ran_before(
     side: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the engine runs compiled it shows no functions, and another case was drawn there: nobody could repeat it."""
+    """Where the engine runs compiled it shows no functions, and another case was drawn: nobody could repeat it."""
     case = drawn("group_replaced", side, SEED)
     lived(case)
     counted.cache_clear()

@@ -105,6 +105,8 @@ class Play:
             del document["status"]
             self.history.home.create(POD, document)
         self.passes(LIFE_SECONDS)
+        for queue in ("travels", "stays"):  # who preempts what its worker does not stop waits, and all behind him
+            self.history.home.delete(POD, f"boss-{queue}")
 
 
 def uids_of(history: History) -> set[str]:
