@@ -123,7 +123,7 @@ def test_a_missing_priority_class_is_said_and_waited_for() -> None:
     assert spec["priority"] == 7
     assert spec["priorityClassRef"]["name"] == "urgent"
     assert world.messages(Offer)[0][1].priority == 7
-    assert ObjectRef(WORKLOAD, WORKLOAD_PRIORITY_CLASS, ObjectKey("", "urgent")) in world.api.objects
+    assert ObjectRef(WORKLOAD_PRIORITY_CLASS, ObjectKey("", "urgent")) in world.api.objects
 
 
 def test_a_foreign_workload_of_the_same_name_is_a_conflict_and_untouched() -> None:
