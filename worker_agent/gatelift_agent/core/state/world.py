@@ -166,9 +166,7 @@ class World:
         self._forget_place(tracked, placement.key)
         if tracked.name in placement.objects and placement.calm is not None:
             placement.calm.forget(tracked.name)
-        placement.objects.pop(
-            tracked.name, None
-        )  # behind all that may raise: then it is looked at, and goes, once more
+        placement.objects.pop(tracked.name, None)  # behind all that may raise: then it goes once more
 
     def _forget_place(self, tracked: Tracked, key: PlacementKey) -> None:
         self._by_object.get(tracked.ref, {}).pop(key, None)
