@@ -106,11 +106,14 @@ def test_hd_516_a_success_of_before_the_admission_that_vanishes_is_admitted_anew
 @pytest.mark.parametrize("queue", QUEUES)
 def test_hd_516_while_one_runs_or_none_waits_nothing_is_given_back(queue: str) -> None:
     history = History(shown=False)
-    of_two(history, queue, second=2 * STANDS_SECONDS)
-    groups.make(history, "c", queue=queue, total=2)
+    for name, seconds in (("a", 3.0), ("b", 6.0), ("c", 2 * STANDS_SECONDS)):
+        groups.make(history, name, seconds=seconds, queue=queue)
+    history.until("two have succeeded", lambda: shows(history, "a", "Succeeded") and shows(history, "b", "Succeeded"))
+    vanishes(history, "a")
+    groups.make(history, "d", queue=queue)
     history.passes(1.5 * STANDS_SECONDS)
-    assert shows(history, "b", "Running")
-    history.delete("home", POD, "c")
-    history.until("the other one succeeds", lambda: shows(history, "b", "Succeeded"), 300.0)
+    assert shows(history, "c", "Running"), "nobody is ended for it"
+    history.delete("home", POD, "d")
+    history.until("the last one succeeds", lambda: shows(history, "c", "Succeeded"), 300.0)
     history.passes(1.5 * STANDS_SECONDS)
     assert epoch(history) == "1"
