@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from gatelift_agent.core.placement.calm import Calm
 from gatelift_agent.core.values.events import ManagerFrameArrived
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import POD
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.refusals import Refusal
 from gatelift_wire.values.single import Leaver
-from support.agent.group_stage import GroupStage, granted, member
+from support.agent.group_stage import MARKS, SPEC, GroupStage, blob, granted, member
 from support.agent.namespaces import node_heard
 from support.agent.values import KEY, UNSEEN_SECONDS, CrashError
+from support.on_purpose import Broken, OnPurposeError
 
 HEIR = member("b", "home-b-again")
 
@@ -433,3 +437,34 @@ def test_hd_410_a_placement_may_begin_with_nobody_and_is_as_large_as_was_granted
     assert stage.state() == "Running"
     stage.say(join=["a", "b", "c"])
     assert stage.let_go() == ["a", "b"]
+
+
+def test_hd_535_a_commit_said_again_of_a_kind_that_is_not_served_changes_nothing_of_a_group() -> None:
+    """It was believed, so each later look at the group raised, and it obeyed no stop in full."""
+    stage = GroupStage()
+    stage.start()
+    stage.group("a", "b")
+    stage.confirm()
+    stage.send(blob(SPEC), blob(MARKS), replace(stage.order("a", count=1), kind="PodTroupe"))
+    placement = stage.placement()
+    assert placement is not None
+    assert placement.kind == "PodGroup"
+    assert sorted(stage.there()) == ["a", "b"]
+    stage.send(m.Stop(key=KEY, reason="x"))
+    assert stage.state() == "Reported"
+
+
+def test_hd_540_an_object_that_was_forgotten_by_half_is_so_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something raised on the way each word about it raised for ever, and no stop of its group came to an end."""
+    stage = running("a", "b")
+    world, placement = stage.machine.world, stage.placement()
+    assert placement is not None
+    tracked = placement.objects["b"]
+    Broken(monkeypatch, (Calm, "forget"), lambda *_: True, times=1)
+    with pytest.raises(OnPurposeError):
+        world.untrack(placement, tracked)
+    assert "b" in placement.objects, "it is looked at, and goes, once more"
+    world.untrack(placement, tracked)
+    assert not world.placements_at(tracked.ref)
+    assert sorted(placement.objects) == ["a"]
+    assert not placement.to_look_at

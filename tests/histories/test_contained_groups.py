@@ -12,6 +12,8 @@ from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.records.told import ToldMembers
 from gatelift.core.records.work import Work
 from gatelift.core.rules import containment
+from gatelift.core.works import following
+from gatelift_agent.core.beginning import rebuilding
 from gatelift_kinds.registry import WITH_GROUPS
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey
@@ -127,6 +129,48 @@ def test_hd_514_what_is_set_aside_of_a_group_obeys_the_deletion_of_all_its_pods(
     assert history.leader.charges("travels") == 1500, "and is charged"
     broken.mend()
     deleted(history)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_hd_537_a_pod_that_goes_while_a_new_leader_can_make_nothing_of_its_group_is_let_go(
+    history: History, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """Nothing of it runs: it was looked at before anything said so, and not again.
+
+    `named`: by the Workload, so that it might be there as its worker is talked to again, and all had left it before.
+    """
+    for name in ABC:
+        groups.make(history, name, takes=5.0)
+    history.until("all three run", lambda: run(history), 60.0)
+    history.delete("home", POD, "b")
+    if not named:
+        history.kill_leader()
+    groups.make(history, "d")
+    if named:
+        history.kill_leader()
+    broken = Broken(monkeypatch, (following, "_catch_up"), lambda case: case.known.metadata.name == GROUP)
+    history.until("another one leads", history.leads, 120.0)
+    for name in ("a", "c", "d"):
+        history.delete("home", POD, name)
+    history.passes(60.0)
+    assert broken.raised
+    broken.mend()
+    history.until("all is gone", lambda: not groups.names(history), AGAIN_SECONDS)
+    assert history.leader.charges("travels") == 0
+
+
+def test_hd_539_who_is_told_to_leave_before_an_agent_could_read_all_of_its_group_leaves(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for one that is not named any more, which ends nothing that runs: it ran on, and was charged."""
+    placed(history)
+    cluster = groups.cluster_of(history)
+    history.delete("home", POD, "b")
+    broken = Broken(monkeypatch, (rebuilding, "_most_likely"), lambda held: held.object.metadata.name == "a", times=1)
+    history.kill_agent(cluster)
+    history.until("it could not be read", lambda: broken.mended, 60.0)
+    history.until("it has left", lambda: "b" not in {*groups.names(history), *groups.placed(history)}, 120.0)
+    assert groups.run_there(history) == ["a", "c"]
 
 
 def test_hd_513_where_nobody_can_say_whether_something_is_held_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from gatelift.core.conclusions import held, reports
 from gatelift.core.state.case import Case
+from gatelift.core.state.cluster_waiters import ClusterWaiters
 from gatelift.core.works import deciding, following, intake
 from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import found_state, rebuilding
@@ -285,3 +286,20 @@ def test_is_3_no_object_stops_a_rebuild_and_what_could_not_be_read_keeps_its_cha
     history.delete("home", POD, "bad")
     history.until("it is gone", lambda: history.workload("bad") is None, REST_SECONDS)
     assert history.leader.charges("travels") == 2000
+
+
+def test_hd_538_what_has_finished_is_acknowledged_though_something_raises_after_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its worker keeps its object until then: it was taken for a placement that no record knows, for ever."""
+    history = History(shown=False)
+    history.pod("bad", seconds=5.0)
+    cluster = history.until_runs("bad")
+    uid = uid_of(history, "bad")
+    broken = Broken(monkeypatch, (ClusterWaiters, "wants_no_room"), lambda _, of: of == uid)
+    history.until("it is finished", lambda: history.shows("bad", "Finished"), 60.0)
+    history.passes(30.0)
+    assert broken.raised
+    broken.mend()
+    history.until("nothing is left of it there", lambda: not history.objects(cluster), REST_SECONDS)
+    assert not history.leader.machine.core.caution.named(uid)

@@ -27,13 +27,20 @@ def history(monkeypatch: pytest.MonkeyPatch) -> History:
     return History(shown=False)
 
 
-def take_no_status(monkeypatch: pytest.MonkeyPatch, name: str) -> list[ApiWrite]:
-    """Have the API server at home refuse each status of a pod for good; return what it has refused."""
+def take_no_status(
+    monkeypatch: pytest.MonkeyPatch, name: str, *, kept: bool = True, many: bool = False
+) -> list[ApiWrite]:
+    """Have the API server at home refuse each status of a pod for good; return what it has refused.
+
+    `kept` False: and the Workload that is to keep how it ended. `many`: only such that say more than the end.
+    """
     send, tries = ApiPort._send, list[ApiWrite]()
 
     def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
-        of_pod = isinstance(command, Patch) and command.ref.resource == POD and command.subresource == "status"
-        if of_pod and command.ref.key.name == name and port.cluster.name == "home":
+        said = command.body if isinstance(command, Patch) and port.cluster.name == "home" else b""
+        of_pod = command.ref.resource == POD and command.ref.key.name == name and b'"status"' in said
+        of_end = not kept and unshown_ends.ANNOTATION.encode() in said
+        if of_end or (of_pod and (not many or b'"imageID"' in said)):
             tries.append(command)
             port._timeline.after(0.02, lambda: port._refuse(command))
         else:
@@ -242,3 +249,34 @@ def test_hd_524_who_has_failed_so_can_be_replaced(history: History, monkeypatch:
     history.until("its Workload keeps it", lambda: unshown_ends.ANNOTATION in noted(history), 60.0)
     groups.make(history, "d")
     history.until("they run", lambda: groups.run_there(history) == ["b", "c", "d"], 60.0)
+
+
+def test_hd_542_where_nothing_takes_an_end_at_first_it_is_tried_again_and_the_group_is_finished(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counted as what runs, which all others waited for: the group stood still with its quota, for ever."""
+    for name in ABC:
+        groups.make(history, name, seconds=10.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    with monkeypatch.context() as broken:
+        tries = take_no_status(broken, "a", kept=False)
+        history.passes(120.0)
+        assert 2 <= len(tries) < 10
+        assert groups.condition(history, "Finished")[0] != "True"
+    history.until("it is finished", lambda: groups.condition(history, "Finished")[0] == "True", 1000.0)
+    assert groups.condition(history, "Finished")[2] == "Pods succeeded: 3/3"
+    assert history.leader.charges("travels") == 0
+
+
+def test_hd_543_an_end_that_home_takes_in_few_words_alone_counts(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Home showed it, and it counted as what runs all the same: the group stood still with its quota."""
+    for name in ABC:
+        groups.make(history, name, seconds=10.0)
+    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
+    tries = take_no_status(monkeypatch, "a", many=True)
+    history.until("home shows it", lambda: groups.phases(history)["a"] == "Succeeded", 60.0)
+    assert tries
+    history.until("it is finished", lambda: groups.condition(history, "Finished")[0] == "True", 60.0)
+    assert groups.condition(history, "Finished")[2] == "Pods succeeded: 3/3"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gatelift.core.works import past_slices
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD_PRIORITY_CLASS
 from support.manager.builders import a_pod
+from support.on_purpose import Broken
 from support.sim.cluster import TEAM
 from support.sim.history import History
 
@@ -82,3 +87,22 @@ def test_hd_9_who_waits_for_a_victim_whose_cluster_is_lost_takes_another_one() -
     history.until_lost(cluster)
     history.until("it runs", lambda: history.containers("high") > 0)
     assert history.containers("low-1") > 0
+
+
+def test_hd_541_a_victim_whose_look_raises_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was waited for as long as that raised, and with whoever preempts it all who stand behind him."""
+    history = a_world()
+    monkeypatch.setattr(Contained, "surfaces", False)
+    broken = Broken(monkeypatch, (past_slices, "look"), lambda _, rec, __: "low-1" in rec.ref.key.name)
+    history.edit("home", POD, "low-1", {"metadata": {"labels": {"touched": "x"}}})
+    history.passes(5.0)
+    assert broken.raised
+    prioritised(history, "high", 9)
+    history.until("it runs", lambda: history.containers("high") == 1, 60.0)
+    assert history.shows("low-0", "Evicted")
+    assert history.containers("low-1") == 1
+    broken.mend()
+    history.passes(30.0)
+    prioritised(history, "higher", 9)
+    history.until("it is stopped again where that has to be", lambda: history.containers("higher") == 1, 400.0)
+    assert history.containers("low-1") == 0

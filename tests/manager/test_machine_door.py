@@ -22,7 +22,14 @@ from gatelift_admission.values.model import CycleResult
 from gatelift_kube.deciding.writes import Create, Patch, Synced
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.values import resources
-from gatelift_kube.values.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    WORKLOAD,
+    WORKLOAD_PRIORITY_CLASS,
+    ObjectKey,
+    ObjectRef,
+)
 from gatelift_wire.values.messages import Commit, Offer
 from support.manager.api import seen
 from support.manager.builders import NAMESPACE, a_pod, a_setting, a_workload, kueue_object
@@ -312,6 +319,21 @@ def test_the_invariants_notice_what_must_not_be() -> None:
         invariants.check(core, world.now)
     core.mark_later([attempt.uid])  # as when dispatch goes on (drawn seed 8917863)
     invariants.check(core, world.now)
+
+
+def test_hd_536_what_an_answer_was_about_and_raised_as_it_was_to_be_looked_at_is_woken_by_its_next_try() -> None:
+    """It was taken for stuck, and a manager that checks itself (`debug_invariants`) ended."""
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    core = world.machine.core
+    (attempt,) = core.attempts.values()
+    attempt.state = AttemptState.OFFERED
+    core.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
+    core.knowledge.workloads[attempt.workload] = replace_checks(core.knowledge.workloads[attempt.workload])
+    assert invariants.progress(core, world.now)
+    core.agenda.wake(Key(Look.UNTAKEN, attempt.workload, WORKLOAD), world.now + 5.0)
+    assert not invariants.progress(core, world.now)
 
 
 def replace_checks(known: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from gatelift.core.works import intake, reconcile
 from gatelift_kube.deciding.contained import Contained
 from support.on_purpose import OnPurposeError
-from support.sweep.many import Case, contained, counted, drawn, lived
+from support.sweep.many import ENGINE, Case, contained, counted, drawn, lived, named
 from support.sweep.raising import SIDES, About, Place, Raising
 from support.sweep.scenarios import BAD, SCENARIOS
 
@@ -25,6 +25,20 @@ SEEN = Place("gatelift.core.works.intake", "workload_seen")
 def test_is_4_what_raises_about_one_object_spoils_its_own_work_at_most(scenario: str) -> None:
     case = drawn(scenario, "manager", SEED)
     assert lived(case) == [], str(case)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_is_4_what_is_drawn_does_not_depend_on_the_engine_nor_on_what_ran_before(
+    side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the engine runs compiled it shows no functions, and another case was drawn: nobody could repeat it."""
+    case = drawn("group_replaced", side, SEED)
+    lived(case)
+    counted.cache_clear()
+    without = tuple(each for each in counted("group_replaced", side) if not each[0].module.startswith(ENGINE))
+    monkeypatch.setattr("support.sweep.many.counted", lambda *_: without)
+    assert drawn("group_replaced", side, SEED) == case
+    assert named(str(case)) == case
 
 
 def test_is_4_the_census_finds_what_is_about_the_object_and_nothing_else() -> None:

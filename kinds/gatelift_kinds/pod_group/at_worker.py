@@ -79,6 +79,17 @@ class GatheredAtWorker(Protocol):
         return any(self.members.counts[state] for state in RUNNING)
 
     @property
+    def stands_still(self) -> bool:
+        """Return whether some succeeded, none runs, and whoever is left waits: a success keeps the slot that it had.
+
+        Also one that has vanished, or was never granted since it was over before.
+        """
+        counts, held = self.members.counts, self._where.held(self.members)
+        runs = counts[member.MemberState.ACTIVE] - held + counts[member.MemberState.LEAVING]
+        made = any(self._made.running(name) for name in self.members.roles)
+        return bool(counts[member.MemberState.SUCCEEDED] and (self.waiting or held) and not (runs or made))
+
+    @property
     def home_only(self) -> str:
         """Return why a pod that was let go here keeps all of them at home; "" where none was."""
         return LET_GO_HERE if self._where.runs_here(self.may_run) else ""

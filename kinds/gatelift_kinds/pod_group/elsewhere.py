@@ -100,6 +100,11 @@ class RunsElsewhere:
         """Take that its worker says of one whether it waits there, since no slot is free."""
         (self._held.add if waits else self._held.discard)(uid)
 
+    def held(self, members: GroupMembers) -> int:
+        """Return how many wait there of those of which it is known here that they are there."""
+        found = filter(None, map(members.get, self._held))
+        return sum(each.state is MemberState.ACTIVE for each in found)
+
     def is_let_go(self, uid: str) -> bool:
         """Say whether one may have been let go at its worker."""
         return self.of(uid) is Elsewhere.MAY_RUN and uid not in self._held

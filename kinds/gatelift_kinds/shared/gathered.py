@@ -229,6 +229,11 @@ class Gathered(Protocol):
         ...
 
     @property
+    def stands_still(self) -> bool:
+        """Say whether some succeeded, none runs, and whoever is left waits for a slot of those that were granted."""
+        ...
+
+    @property
     def home_only(self) -> str:
         """Why they must not be placed elsewhere, with the way out; "" when they may."""
         ...

@@ -65,6 +65,9 @@ LEFT_QUEUE = "Its user took it out of its queue"
 NOT_LIVE = "NotLive"
 NO_MATCHING_WORKLOAD = "NoMatchingWorkload"
 RESIZED = "No matching Workload: the object asks for something else than was admitted; it is queued anew as it is now"
+NO_SLOT_LEFT = (
+    "Those that ran are over, and none of their slots is left for those that wait: it is queued anew for them"
+)
 SUSPENDED = "Suspended"
 SUSPENDED_BY_USER = "The object was suspended while it was admitted; it is queued anew as it is now"
 WORKLOAD_ADMITTED = "The workload is admitted"

@@ -23,15 +23,19 @@ from gatelift_sandbox.embedded.failures import RequestRefusedError
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.violations import WireViolation
+from support.agent.group_stage import MARKS, SPEC, blob, granted, member
 from support.agent.stage import Stage
-from support.agent.values import commit_messages
+from support.agent.values import NAMESPACE_NAME, commit_messages
 from support.fuzz import fuzzing
 from support.fuzz.manager import CHECKED, TENANT, Lived
 
 COMMANDS = tuple(each for each in typing.get_args(m.Command) if each not in {m.Cordon, m.Confirm, m.CertificateRenewed})
 """A manager may cordon, which is everybody's; Confirm carries keys of any, so it is said of the tenant's by hand."""
-BAD, BAD_JOB = PlacementKey("bad", 1), PlacementKey("bad-job", 1)
-HIS = frozenset({BAD.uid, BAD_JOB.uid, "nobody"})
+HIS = frozenset({"bad", "bad-job", "bad-crew", "nobody"})
+"""UIDs of his placements."""
+MEMBERS = ("bad-m1", "bad-m2")
+"""The pods of his group."""
+WORDS = ("PodGroup", *MEMBERS, *(f"home-{each}" for each in MEMBERS))
 
 
 def live(seed: int, cases: int, keys: tuple[str, ...], *, hostile: bool = True) -> Lived:
@@ -110,18 +114,22 @@ class _Tenancy:
     # --- the tenant -----------------------------------------------------------------------------------------------
 
     def _tenant_begins(self) -> None:
-        """Place the tenant's pod and Job anew, under an epoch of their own."""
+        """Place the tenant's pod, Job and group anew, under an epoch of their own."""
         self._connected()
         self.epoch += 1
-        for kind, name in (("Pod", "bad"), ("Job", "bad-job")):
+        for kind, name, objects in (("Pod", "bad", ("bad",)), ("Job", "bad-job", ("bad-job",)), _CREW):
             if self.epoch > 1:
                 self.stage.send(m.Stop(key=PlacementKey(name, self.epoch - 1), reason="x"))
                 self.stage.pass_seconds(1.0)
-                self._remove(POD if kind == "Pod" else JOB, name)
+                for each in objects:
+                    self._remove(JOB if kind == "Job" else POD, each)
                 self.stage.send(m.Forget(key=PlacementKey(name, self.epoch - 1)))
                 self.stage.pass_seconds(1.0)
             key = PlacementKey(name, self.epoch)
-            self.stage.place(key, kind, name)
+            if kind == "PodGroup":
+                self.stage.send(*_group(key))
+            else:
+                self.stage.place(key, kind, name)
             self.stage.confirm(key)
             self.stage.pass_seconds(1.0)
 
@@ -136,8 +144,8 @@ class _Tenancy:
         self._edits()
 
     def _is_told(self) -> bool:
-        keys = (PlacementKey("bad", self.epoch), PlacementKey("bad-job", self.epoch), PlacementKey("nobody", 3))
-        made = fuzzing.message(self.rng.choice(COMMANDS), self.rng, keys)
+        keys = (*(PlacementKey(uid, self.epoch) for uid in sorted(HIS - {"nobody"})), PlacementKey("nobody", 3))
+        made = fuzzing.message(self.rng.choice(COMMANDS), self.rng, fuzzing.Known(keys, WORDS))
         if made is None:
             self.lived.refused += 1
             return False
@@ -202,7 +210,16 @@ class _Tenancy:
         self.stage.notes.clear()
 
 
-_HIS_OBJECTS = ((POD, "bad"), (JOB, "bad-job"), (NODE, "bad-node"))
+_HIS_OBJECTS = ((POD, "bad"), (JOB, "bad-job"), (NODE, "bad-node"), *((POD, each) for each in MEMBERS))
+_CREW = ("PodGroup", "bad-crew", MEMBERS)
+
+
+def _group(key: PlacementKey) -> tuple[m.Message, ...]:
+    """Return what places a group of two."""
+    named: dict[str, Any] = {"kind": "PodGroup", "namespace": NAMESPACE_NAME, "name": key.uid, "queue": "queue"}
+    sets = (granted(len(MEMBERS)),)
+    commit = m.Commit(key=key, objects=tuple(member(each) for each in MEMBERS), pod_sets=sets, **named)
+    return m.Offer(key=key, pod_sets=sets, **named), blob(SPEC), blob(MARKS), commit
 
 
 def _patch(before: dict[str, Any], after: dict[str, Any], part: str) -> dict[str, Any]:

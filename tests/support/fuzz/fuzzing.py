@@ -68,7 +68,13 @@ TEXTS: tuple[str, ...] = (
     "0001-01-01T00:00:00+23:59",
     "2026-01-01T00:00:00",
     "not a time",
+    '[{"name":"driver","count":1},{"name":"workers","count":1,"template":{"spec":{"containers":[]}}}]',
+    '[{"name":"driver","count":9223372036854775808},{"name":[],"count":{},"template":7}]',
+    '{"succeeded":["AAAAAAAAAAA"],"failed":[7],"epoch":1}',
+    "AAAAAAAAAAA AAAAAAAAAAA",
 )
+WORDS = ("main", "one", "bad", "bad-job", "a", "team", "Pod", "Job")
+"""What something is called."""
 NUMBERS: tuple[int, ...] = (0, 1, -1, 2, 7, 1000, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, -(2**63), 2**63, 10**30)
 FLOATS: tuple[float, ...] = (0.0, -1.0, 1.5, 1e18, 1e308, -1e308)
 ANYTHING: tuple[Any, ...] = (
@@ -171,9 +177,17 @@ def _inner(hint: Any) -> Any:
     return hint
 
 
-def message(kind: type[Any], rng: random.Random, keys: tuple[PlacementKey, ...]) -> Any | None:
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What a message may name: placements, and words for its texts beside any."""
+
+    keys: tuple[PlacementKey, ...]
+    words: tuple[str, ...] = ()
+
+
+def message(kind: type[Any], rng: random.Random, known: Known) -> Any | None:
     """Return a message of a class with fields as bad as the wire takes them, None where the draw is refused there."""
-    made = _built(kind, rng, keys)
+    made = _built(kind, rng, known)
     try:
         rules.measure(made)
     except (WireViolation, ValueError, TypeError, UnicodeError):
@@ -181,33 +195,35 @@ def message(kind: type[Any], rng: random.Random, keys: tuple[PlacementKey, ...])
     return made
 
 
-def _built(kind: type[Any], rng: random.Random, keys: tuple[PlacementKey, ...]) -> Any:
+def _built(kind: type[Any], rng: random.Random, known: Known) -> Any:
     if kind is PlacementKey:
-        return rng.choice(keys)
+        return rng.choice(known.keys)
     if kind is TemplateBlob:
         content = rng.choice(TEXTS).encode()
         return TemplateBlob(hash=hashlib.sha256(content).hexdigest(), content=content)
     hints = typing.get_type_hints(kind)
-    return kind(**{each.name: _part(hints[each.name], each.name, rng, keys) for each in dataclasses.fields(kind)})
+    return kind(**{each.name: _part(hints[each.name], each.name, rng, known) for each in dataclasses.fields(kind)})
 
 
-def _part(hint: Any, name: str, rng: random.Random, keys: tuple[PlacementKey, ...]) -> Any:
+def _part(hint: Any, name: str, rng: random.Random, known: Known) -> Any:
     if isinstance(hint, types.UnionType):
         inner = [one for one in typing.get_args(hint) if one is not type(None)]
-        return None if rng.random() < 0.3 else _part(rng.choice(inner), name, rng, keys)
+        return None if rng.random() < 0.3 else _part(rng.choice(inner), name, rng, known)
     if typing.get_origin(hint) is tuple:
         first, *rest = typing.get_args(hint)
         if rest == [...]:
-            return tuple(_part(first, name, rng, keys) for _ in range(rng.choice((0, 1, 1, 2))))
-        return tuple(_part(one, name, rng, keys) for one in (first, *rest))
+            return tuple(_part(first, name, rng, known) for _ in range(rng.choice((0, 1, 1, 2))))
+        return tuple(_part(one, name, rng, known) for one in (first, *rest))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return rng.choice(list(hint))
     if hint is PlacementKey or (isinstance(hint, type) and dataclasses.is_dataclass(hint)):
-        return _built(hint, rng, keys)
+        return _built(hint, rng, known)
     if hint is bytes:
         return _json(rng)
     if hint is str:
-        return rng.choice(("main", "one", "bad", "bad-job", "a", "team", "Pod", "Job", *TEXTS))
+        return rng.choice(
+            ("main", "one", "bad", "bad-job", "a", "team", "Pod", "Job", *known.words, *known.words, *TEXTS)
+        )
     if hint is int:
         return rng.choice((0, 1, 1, 2, 3, 7, limits.COUNT_MAX))
     if hint is float:

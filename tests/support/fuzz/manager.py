@@ -6,6 +6,7 @@ cases and without them. Nothing leaves `handle`, the books of the honest end ali
 
 from __future__ import annotations
 
+import json
 import random
 import typing
 from collections import Counter
@@ -17,6 +18,7 @@ from gatelift.core.api import events
 from gatelift.core.api.agenda import Key
 from gatelift.core.rules import invariants
 from gatelift.core.rules.invariants import InvariantBroken
+from gatelift_kinds.shared import markers
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.errors import UndecodableError
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
@@ -76,7 +78,12 @@ class FuzzedWorld(World):
     def is_tenants(self, uid: str) -> bool:
         """Say whether a Workload is the tenant's."""
         known = self.machine.core.knowledge.workloads.values()
-        return any(each.metadata.uid == uid and TENANT in each.metadata.name for each in known)
+        return any(each.metadata.uid == uid and is_tenants(each.metadata.name) for each in known)
+
+
+def is_tenants(name: str) -> bool:
+    """Say whether what has a name is the tenant's: by its beginning, or since he has drawn it for a group of his."""
+    return TENANT in name or name in fuzzing.TEXTS
 
 
 @dataclass
@@ -108,7 +115,7 @@ class _Tenancy:
         for document in _setting():
             self.world.api.apply(document)
         self.world.settle()
-        for name in ("a", "b"):
+        for name in ("a", "b", "local"):
             self.world.connect(name)
         self.world.advance(3.0)
         self.round = 0
@@ -189,14 +196,20 @@ class _Tenancy:
 
     def _says(self) -> bool:
         agent = self.world.agents["b"]
-        known = tuple(agent.placements) or (PlacementKey("no-such", 1),)
-        made = fuzzing.message(self.rng.choice(REPORTS), self.rng, (*known, PlacementKey("nobody", 3)))
+        keys = (*(tuple(agent.placements) or (PlacementKey("no-such", 1),)), PlacementKey("nobody", 3))
+        known = fuzzing.Known(keys, ("PodGroup", *self._members()))
+        made = fuzzing.message(self.rng.choice(REPORTS), self.rng, known)
         if made is None:
             self.lived.refused += 1
             return False
         self.last = f"says {made}"
         agent.say(made)
         return True
+
+    def _members(self) -> list[str]:
+        """Return names and UIDs of the pods of the tenant's groups, by which reports name them."""
+        pods = sorted(ref for ref in self.world.api.objects if ref.resource.kind == "Pod" and _MEMBER in ref.key.name)
+        return [word for ref in pods for word in (ref.key.name, self.world.api.objects[ref]["metadata"]["uid"])]
 
     def _edits(self) -> None:
         refs = sorted(ref for ref in self.world.api.objects if _is_his(ref))
@@ -229,19 +242,24 @@ class _Tenancy:
     def names_tenant(self, key: Any) -> bool:
         """Say whether what was set aside is the tenant's, or his worker's."""
         if isinstance(key, Key):
-            return TENANT in key.object.name
-        return key == "b" or (isinstance(key, ObjectRef) and TENANT in key.key.name)
+            return is_tenants(key.object.name)
+        return key in {"b", "local"} or (isinstance(key, ObjectRef) and is_tenants(key.key.name))
 
 
 def _aside(contained: Contained[Any]) -> Iterator[Any]:
     yield from contained.resting
 
 
+_MEMBER = "-m"
+_DECLARED: list[Doc] = [
+    {"name": "driver", "count": 1},
+    {"name": "workers", "count": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+]
 _WORK = frozenset({"Pod", "Job", "Workload"})
 
 
 def _is_his(ref: ObjectRef) -> bool:
-    return TENANT in ref.key.name
+    return is_tenants(ref.key.name)
 
 
 def _complete() -> Doc:
@@ -259,7 +277,26 @@ def _tenants_work() -> list[Doc]:
         document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
     template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}
     spec = {"queueName": "bad-stays", "active": True, "podSets": [{"name": "main", "count": 1, "template": template}]}
-    return [pod, job, home, kueue_object("Workload", "bad-bare", spec, namespace=NAMESPACE)]
+    bare = kueue_object("Workload", "bad-bare", spec, namespace=NAMESPACE)
+    return [pod, job, home, bare, *_groups()]
+
+
+def _groups() -> list[Doc]:
+    """Return the pods of three groups: for a worker, for home, and one whose driver declares it."""
+    made: list[Doc] = []
+    for group, queue, notes in (
+        ("bad-crew", "bad-queue", {markers.POD_GROUP_TOTAL_COUNT: "2"}),
+        ("bad-homely", "bad-stays", {markers.POD_GROUP_TOTAL_COUNT: "2", markers.POD_GROUP_FAST_ADMISSION: "true"}),
+        ("bad-driven", "bad-queue", {markers.POD_GROUP_SETS: json.dumps(_DECLARED)}),
+    ):
+        for number in range(2):
+            document = a_pod(f"{group}{_MEMBER}{number}").asking(cpu="250m").document()
+            document["metadata"]["labels"] |= {markers.QUEUE_NAME: queue, markers.POD_GROUP_NAME: group}
+            document["metadata"]["annotations"] = {**notes}
+            made.append(document)
+    made[-1]["metadata"]["annotations"] = {}
+    made[-1]["metadata"]["labels"][markers.POD_GROUP_ROLE] = "workers"
+    return made
 
 
 def _setting() -> list[Doc]:

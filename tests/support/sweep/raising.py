@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from gatelift.core.rules import invariants
 from support.on_purpose import OnPurposeError
+from support.sim.world import SimWorld
 
 SIDES = {
     "manager": ("gatelift.core", "gatelift_admission"),
@@ -24,6 +25,7 @@ SIDES = {
     "kinds": ("gatelift_kinds",),
 }
 """What is swept, by who calls it."""
+_SWEPT = tuple(each.split(".")[0] for packages in SIDES.values() for each in packages)
 BOUNDARIES = (
     "gatelift.core.machine:",
     "gatelift.core.works.passes:",
@@ -53,6 +55,10 @@ BOUNDARIES = (
     "gatelift_agent.core.seeing.taking:subject_of",
     "gatelift_agent.core.beginning.rebuilding:_Apart.",
     "gatelift_agent.core.state.world:World.look",
+    "gatelift_agent.core.state.world:World.note",
+    "gatelift_agent.core.values.wakes:Alarms.ask",
+    "gatelift_agent.core.placement.placements:Placement.stirs",
+    "gatelift_agent.core.placement.placements:Tracked.name",
     "gatelift_agent.core.state.containment:",
 )
 """What contains, the path of few lines by which a record is charged, and what checks: nobody stands
@@ -96,6 +102,15 @@ def _named(value: Any) -> Iterator[Any]:
         found = getattr(value, name, None)
         if found is not None and not callable(found) and found is not value:
             yield found
+
+
+def begin_anew() -> None:
+    """Forget what functions remember of their last calls: what ran before in this process changes no count."""
+    for module in [each for name, each in sys.modules.items() if name.startswith(_SWEPT)]:
+        for value in [*vars(module).values()]:
+            forget = getattr(value, "cache_clear", None)
+            if callable(forget):
+                forget()
 
 
 def functions(side: str) -> dict[CodeType, tuple[Place, FunctionType]]:
@@ -205,11 +220,14 @@ class Raising:
             del _MET[str(self.place)]
 
 
+_CHECKS = (invariants.check.__code__, SimWorld._check.__code__, SimWorld._check_shown.__code__)
+
+
 def _is_checked() -> bool:
-    """Say whether it is called by what only checks (`debug_invariants`), above which nobody stands."""
+    """Say whether it is called by what only checks (`debug_invariants`, or from outside): nobody stands above that."""
     frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code is invariants.check.__code__:
+        if frame.f_code in _CHECKS:
             return True
         frame = frame.f_back
     return False

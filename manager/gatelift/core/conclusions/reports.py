@@ -21,6 +21,7 @@ from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
 from gatelift.core.told import failed_containers, pod_troubles, telling
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import (
@@ -227,7 +228,8 @@ def look_ahead(core: Core, claim: Claim) -> bool:
     highest = _highest(known, attempt)
     never_won = epochs.used(known) < key.epoch or epochs.written(known) == key.epoch
     never_won = never_won or epochs.torn(known) == key.epoch
-    unplaced_now = attempt is not None and attempt.state in NO_WINNER
+    finished = is_true(known.status.conditions, texts.FINISHED)  # it had its winner, whatever was made of it since
+    unplaced_now = attempt is not None and attempt.state in NO_WINNER and not finished
     unplaced = unplaced_now and never_won
     gated = claim.gated and not core.caution.spares(cluster, key)
     spared = not (over or gated) and recovery_lists.spares(core, cluster, key, known)

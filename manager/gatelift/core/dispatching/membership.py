@@ -40,6 +40,8 @@ _REMOVED = msgspec.json.encode({"phase": "Failed"} | _WHY)
 """Status of an object that was removed at its worker and had not ended."""
 TOO_MANY = "it tells of more objects than a placement may have that are not in the management cluster: left alone"
 NAME_CHARS = 253
+AGAIN_SECONDS = 300.0
+"""How often ends are tried again that neither their objects nor their Workload take."""
 SOUGHT_MAX = 16
 """Objects of one work that are read at a time, since nobody saw them go."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
@@ -263,11 +265,18 @@ def shown(attempt: Attempt, work: Work, owner: Owner) -> bool:
     report = attempt.reports.get(owner.object.metadata.name)
     if gathered is None or report is None or report.owner_uid != uid or not mirror.over(report.status):
         return False
-    if not mirror.is_shown(owner, attempt):
+    if not (mirror.is_shown(owner, attempt) or _is_plain(attempt, owner, well=mirror.succeeded(report.status))):
         return False
     gathered.stopped_elsewhere(uid, well=mirror.succeeded(report.status))  # a late write may show less (HD-517)
     attempt.told.shows_end(uid)
     return True
+
+
+def _is_plain(attempt: Attempt, owner: Owner, *, well: bool) -> bool:
+    """Say whether an object that takes no other status shows at least how it ended (HD-543)."""
+    outcome = owner.kind.outcome(owner.object)
+    plainly = attempt.told.is_said_plainly(owner.object.metadata.uid)
+    return plainly and outcome is not None and outcome.succeeded is well
 
 
 def is_unshown(case: Case) -> bool:
@@ -299,7 +308,8 @@ def is_unshown(case: Case) -> bool:
 def keep_unshown(case: Case) -> None:
     """Have the Workload keep ends that home does not show for good while the others go on; then they count (HD-524).
 
-    Where the Workload does not take that, either, they count as what runs, and it is tried once more at the end of all.
+    Where the Workload does not take that, either, they count as what runs, and all of it is tried again after a pause:
+    an end that never counts may be the one that all others wait for (HD-542).
     """
     core, attempt, work = case.core, case.attempt, case.work
     if work.gathered is None or not attempt.told.ends or not is_elsewhere(work, attempt):
@@ -310,12 +320,29 @@ def keep_unshown(case: Case) -> None:
         for uid, owner in named.items()
         if owner is not None and _is_unended(owner) and core.resting.hopeless(owner.ref)
     }
-    if not hopeless or core.resting.hopeless(case.rec.ref) or _is_to_keep(case, hopeless):
+    if not hopeless or _rests(case, [owner for uid, owner in named.items() if uid in hopeless]):
+        return
+    if _is_to_keep(case, hopeless):
         return
     for uid in hopeless:
         work.gathered.stopped_elsewhere(uid)
         attempt.told.shows_end(uid)
     core.agenda.mark(work.look)
+
+
+def _rests(case: Case, unshown: list[Owner | None]) -> bool:
+    """Say whether a Workload takes no ends for now; after its pause it is asked anew, and so are these objects."""
+    core, attempt, ref = case.core, case.attempt, case.rec.ref
+    if not core.resting.hopeless(ref):
+        return False
+    due = attempt.told.tries_again(case.now, AGAIN_SECONDS)
+    core.agenda.wake(attempt.look, max(due, case.now + 1.0))
+    if case.now >= due:
+        core.resting.renewed(ref)
+        for owner in filter(None, unshown):
+            core.resting.renewed(owner.ref)
+            core.mark_owner_alone(owner)
+    return True
 
 
 def _is_to_keep(case: Case, uids: set[str]) -> bool:

@@ -23,7 +23,8 @@ class ToldMembers:
     be shown at home. `_plainly`: of these, who does not take the status that came with it. `gates`: the user's own ones
     of which it was told in it, of each that has any. `_gone`: of whom the cluster has said that nothing is there.
     `_unsure`: of `members`, those of which it has to be looked whether they are to leave: their object has changed, or
-    they have just been told of. `_strangers`: how many were taken in that nobody has at home.
+    they have just been told of. `_strangers`: how many were taken in that nobody has at home. `_still_since`: since
+    when nothing runs and who is left waits. `_tried_at`: when ends were tried last that nothing takes.
     """
 
     session: int = 0
@@ -36,6 +37,20 @@ class ToldMembers:
     _gone: set[str] = field(default_factory=set)
     _unsure: dict[str, None] = field(default_factory=dict)
     _strangers: int = 0
+    _still_since: float | None = None
+    _tried_at: float | None = None
+
+    def stands(self, now: float, *, still: bool) -> float:
+        """Take whether all of it stands still; return since when."""
+        if not still or self._still_since is None:
+            self._still_since = now if still else None
+        return now if self._still_since is None else self._still_since
+
+    def tries_again(self, now: float, every: float) -> float:
+        """Return when ends that nothing takes are to be tried again; if that is now, the next pause begins."""
+        tried_at = now if self._tried_at is None else self._tried_at
+        self._tried_at = now if now >= tried_at + every else tried_at
+        return tried_at + every
 
     def begins(self, session: int) -> None:
         """Take that another session is told all; numbers begin anew."""

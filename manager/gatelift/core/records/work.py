@@ -216,8 +216,9 @@ class Work:
     def lets_go(self, by: str) -> bool:
         """Say, once for each end, that all of its objects are to be looked at, since they may go.
 
-        `by`: the UID of the Workload that ended, or `ABANDONED`.
+        `by`: the UID of the Workload that ended, or `ABANDONED`; "" for none: who was left by all is so anew next time.
         """
+        by = by or self._let_go_by.removeprefix(ABANDONED)
         begins, self._let_go_by = self._let_go_by != by, by
         return begins
 

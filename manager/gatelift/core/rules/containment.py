@@ -58,8 +58,11 @@ def pass_failed(core: Core, key: Key, error: Exception, now: float) -> None:
     core.agenda.wake(key, failure.again_at)
     _say(core, f"{key.look} {key.object}", failure, now)
     ref, uid = _object_of(core, key)
-    if key.look is Look.WORKLOAD and uid and uid not in core.attempts:
-        core.caution.cannot_read(uid)
+    if key.look is Look.WORKLOAD and uid:
+        if uid not in core.attempts:
+            core.caution.cannot_read(uid)
+        with Boundary(answer_failed, core, f"victims beside {key.object}", now=now):
+            core.ledger.engine.set_unreachable(uid, unreachable=True)  # who preempts it would wait for a look that ends
     if ref is not None and uid and core.leads(now):
         text = f"Gatelift could not handle this object, leaves it as it is and tries again: {failure.text}"
         core.event(ref, uid, INTERNAL_ERROR, text, warning=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.records import epochs
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -79,10 +80,12 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
     known = core.knowledge.workloads.get(attempt.workload)
     if known is None or not core.leads(now):
         return True
+    ref = ref_of(known)
     return (
         core.agenda.waits(attempt.look)
-        or core.inflight.busy(ref_of(known))
-        or ref_of(known) in core.unsent
+        or core.agenda.waits(Key(Look.UNTAKEN, ref.key, ref.resource))  # looked at as soon as that can be done
+        or core.inflight.busy(ref)
+        or ref in core.unsent
         or core.cluster_waiters.waits_for_room(uid)
         or seeking.is_sought(core, known)
         or bool(core.caution.halted)

@@ -24,7 +24,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import asking, choosing, growing
+from gatelift.core.works import asking, choosing, growing, looking_again
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.kueue import Workload
@@ -52,6 +52,7 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
     kind, rec = core.knowledge.readings[key]
     work = core.knowledge.work_of(known) if kind is not None else NOBODYS
     attempt = core.attempts.get(rec.uid)
+    first = attempt is None
     begins = attempt is None or not _stands(attempt, rec)
     if attempt is not None and begins:
         endings.superseded(core, attempt, now)
@@ -62,6 +63,8 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
             attempt.gives_back(shares.over(core, known, attempt, work.gathered))
             core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
         core.mark_owners_waiting_for(key)  # one that was looked at before there was an attempt left all undone
+        if first and looking_again.is_placed(known):
+            looking_again.at_each(core, work)
     case = Case(core, known, rec, attempt, kind, work, now)
     try:
         _catch_up(case)

@@ -107,8 +107,11 @@ def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | N
 
     Who may run at a worker would count as one at its gate, of which nothing is left once it is deleted.
     """
-    placed = bool(workload.status.cluster_name) or workload.status.admission is not None
-    if attempt is None and placed and not is_true(workload.status.conditions, texts.FINISHED):
+    if (
+        attempt is None
+        and looking_again.is_placed(workload)
+        and not is_true(workload.status.conditions, texts.FINISHED)
+    ):
         core.mark_workload(ref_of(workload).key)
         return False
     if attempt is not None:
@@ -157,8 +160,9 @@ def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     if attempt is not None and reclaim_books.book(core, attempt, now):
         core.mark_attempt(attempt)
     by = _over_by(core, work, work.gathered, workload, now)
+    begins = work.lets_go(by)
     if by:
-        for owner in work.objects if work.lets_go(by) else ():  # each is written to, and goes
+        for owner in work.objects if begins else ():  # each is written to, and goes
             core.mark_owner_alone(owner)
         return
     if attempt is not None:

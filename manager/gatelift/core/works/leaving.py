@@ -21,7 +21,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.works import choosing, growing, owners
+from gatelift.core.works import choosing, growing, owners, standstills
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
@@ -117,7 +117,7 @@ def without_record(case: Case) -> None:
 def is_given_up(case: Case) -> bool:
     """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
     attempt = case.attempt
-    if attempt.live and owners.ended_by_user(case):
+    if attempt.live and (owners.ended_by_user(case) or standstills.ends(case)):
         return True
     if verdicts.against(case):
         return True

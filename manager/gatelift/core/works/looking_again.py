@@ -39,6 +39,17 @@ def reads_anew(core: Core, work: Work, gathered: Gathered) -> bool:
     return True
 
 
+def is_placed(workload: Workload) -> bool:
+    """Say whether a Workload shows that it may run somewhere: then its attempt says where, before its objects go."""
+    return bool(workload.status.cluster_name) or workload.status.admission is not None
+
+
+def at_each(core: Core, work: Work) -> None:
+    """Look at each object of a work of several by itself: it was left alone while no attempt said where it runs."""
+    for owner in work.objects if work.gathered is not None else ():
+        core.mark_owner_alone(owner)
+
+
 def settle_anew(core: Core, key: ObjectKey) -> None:
     """Have it looked at whether one that nobody owns has a turn now: it has none while they wait for it."""
     there = core.knowledge.workloads.get(key)
@@ -50,8 +61,7 @@ def settle_anew(core: Core, key: ObjectKey) -> None:
 def look_once_more(core: Core, work: Work, attempt: Attempt) -> None:
     """Look at each object once in each later epoch: what ran shows that it waits (HD-394)."""
     if attempt.state is AttemptState.PENDING and attempt.epoch > 1 and work.lets_go(f"{attempt.uid} {attempt.epoch}"):
-        for owner in work.objects:
-            core.mark_owner_alone(owner)
+        at_each(core, work)
 
 
 def at_objects(core: Core, seen: Workload) -> None:

@@ -30,7 +30,7 @@ class Calm:
     def rests(self, name: str, slot: str | None) -> None:
         """Take that one is at rest, and of which pod set it has a slot."""
         self.stir(name)
-        del self.restless[name]
+        self.restless.pop(name, None)
         self._resting[name] = slot
         if slot is not None:
             self._taken[slot] = self._taken.get(slot, 0) + 1
@@ -45,7 +45,7 @@ class Calm:
     def forget(self, name: str) -> None:
         """Take that one is none of the placement's any more."""
         self.stir(name)
-        del self.restless[name]
+        self.restless.pop(name, None)
 
 
 def of(names: Iterable[str]) -> Calm:

@@ -22,8 +22,9 @@ from gatelift_wire.values.refusals import Refusal
 
 def answer_late(world: World, now: float) -> None:
     """Obey commits of this session that came while what they name could be here without being known."""
-    for commit in late_commits.due(world):
-        take(world, commit, now)
+    for late in late_commits.due(world):
+        take(world, late.commit, now)
+        members.leave(world, late.commit.key, late.left)
 
 
 def take(world: World, commit: Commit, now: float) -> None:
@@ -107,7 +108,7 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
 def _commit_again(world: World, placement: Placement, commit: Commit, now: float) -> None:
     """Confirm what is here already; the commit brings the templates that a restart lost."""
     if placement.state in LIVE:
-        gathers = world.kind(placement).gathers or _gathers(world, commit)
+        gathers = _gathers(world, placement, commit)
         if not (members.keep if gathers else naming.keep_named)(world, placement, commit):
             world.remove(placement)
             text = f"epoch {commit.key.epoch} was used here already and nothing of it is left; commit a higher one"
@@ -148,6 +149,7 @@ def confirm(world: World, key: PlacementKey) -> None:
     world.look(key)
 
 
-def _gathers(world: World, commit: Commit) -> bool:
+def _gathers(world: World, placement: Placement, commit: Commit) -> bool:
+    """Say whether a commit that is said again names members. By one of a kind that is not served nothing is known."""
     kind = world.kinds.named(commit.kind)
-    return kind is not None and kind.gathers
+    return kind is not None and (kind.gathers or world.kind(placement).gathers)

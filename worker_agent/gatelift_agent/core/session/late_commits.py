@@ -28,11 +28,11 @@ def keep(world: World, commit: Commit) -> None:
         world.late.commits[commit.key] = LateCommit(session=world.standing.session, commit=commit)
 
 
-def due(world: World) -> Iterator[Commit]:
+def due(world: World) -> Iterator[LateCommit]:
     """Yield, and keep no longer, the commits of this session that can be answered now; forget those of others."""
     for key, late in tuple(world.late.commits.items()):
         if late.session != world.standing.session or not world.standing.open:
             del world.late.commits[key]
         elif key in world.placements or not waits(world, late.commit):
             del world.late.commits[key]
-            yield late.commit
+            yield late

@@ -21,6 +21,7 @@ from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
 from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.limits import GRACE_SECONDS
 from gatelift_wire.values.messages import Change, Commit, ObjectReport, ObjectTemplate, PodSetRequest
 from gatelift_wire.values.refusals import Refusal
@@ -38,7 +39,7 @@ def change(world: World, order: Change) -> None:
     late = world.late.commits.get(order.key)
     placement = world.placements.get(order.key)
     if placement is None and late is not None:
-        world.late.commits[order.key] = replace(late, commit=_with(late.commit, order))
+        world.late.commits[order.key] = replace(late, commit=_with(late.commit, order), left=late.left + order.leave)
         return
     if placement is None or placement.state not in LIVE or not world.kind(placement).gathers:
         return  # all of it ends, or is not known: its commit, said again, names who is of it then
@@ -46,13 +47,21 @@ def change(world: World, order: Change) -> None:
         return
     placement.change_number = order.number
     placement.pod_sets = tuple(_lowered(each, order.pod_sets) for each in placement.pod_sets)
-    for leaver in order.leave:
-        _leave(world, placement, leaver)
-        world.look_at(placement, leaver.name)
+    leave(world, placement.key, order.leave)
     for one in order.join:
         _join(world, placement, one)
         world.look_at(placement, one.name)
     world.look_on(placement.key)
+
+
+def leave(world: World, key: PlacementKey, leavers: tuple[Leaver, ...]) -> None:
+    """Take that these are to go: of who is only not named any more nothing is ended that may run."""
+    placement = world.placements.get(key)
+    if placement is None or placement.state not in LIVE or not world.kind(placement).gathers:
+        return
+    for leaver in leavers:
+        _leave(world, placement, leaver)
+        world.look_at(placement, leaver.name)
 
 
 def keep(world: World, placement: Placement, commit: Commit) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Commit, Stop
+from gatelift_wire.values.single import Leaver
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,10 +20,11 @@ class LateStop:
 
 @dataclass(slots=True, kw_only=True)
 class LateCommit:
-    """A commit that waits, of which session."""
+    """A commit that waits, of which session; `left`: who was told to leave since."""
 
     session: int
     commit: Commit
+    left: tuple[Leaver, ...] = ()
 
 
 @dataclass(slots=True)

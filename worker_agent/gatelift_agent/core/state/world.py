@@ -163,9 +163,10 @@ class World:
 
     def untrack(self, placement: Placement, tracked: Tracked) -> None:
         """Know an object as none of a placement's."""
-        if placement.objects.pop(tracked.name, None) is not None and placement.calm is not None:
-            placement.calm.forget(tracked.name)
         self._forget_place(tracked, placement.key)
+        if tracked.name in placement.objects and placement.calm is not None:
+            placement.calm.forget(tracked.name)
+        placement.objects.pop(tracked.name, None)  # behind all that may raise: then it goes once more
 
     def _forget_place(self, tracked: Tracked, key: PlacementKey) -> None:
         self._by_object.get(tracked.ref, {}).pop(key, None)
