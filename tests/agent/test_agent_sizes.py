@@ -458,7 +458,7 @@ def test_a_stop_while_it_is_resized_takes_no_size_and_waits_for_the_lift_that_is
 
 
 def test_hd_563_what_may_run_unseen_after_a_start_opens_no_slot() -> None:
-    """Size 9: its slots are doubted, and were opened by nobody; during a cut they stay closed once the doubt is over."""
+    """Size 9: its slots are doubted, and nobody has opened them; they stay closed when the doubt ends during a cut."""
     stage = SizeStage()
     stage.begin(0)
     stage.resize(2, main=2)
