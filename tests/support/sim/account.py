@@ -106,7 +106,9 @@ class Page:
             if self.records.get(uid, uid) == uid:
                 granted.update(counts)
         there = Counter(self.sets[key] for key in self.pods.keys() & self.sets.keys() - self.unrecorded.keys())
-        return [f"{name or 'none'}: {count} of {granted[name]}" for name, count in there.items() if count > granted[name]]
+        return [
+            f"{name or 'none'}: {count} of {granted[name]}" for name, count in there.items() if count > granted[name]
+        ]
 
     def sort(self, key: tuple[str, str], now: float, *, unrecorded: bool) -> None:
         """Take whether something that may run is granted by a lost history alone."""

@@ -119,9 +119,7 @@ class Attribution:
             known = self._owner_of.get(said)
             own = any(known is not None and known[1] == owner["uid"] for owner in meta.get("ownerReferences", []))
             self._chain_of[uid] = said if own else uid  # a mark of another object's chain changes nothing (SL-49)
-        said_true = {
-            one["type"] for one in document.get("status", {}).get("conditions", []) if one["status"] == "True"
-        }
+        said_true = {one["type"] for one in document.get("status", {}).get("conditions", []) if one["status"] == "True"}
         self._slices.setdefault(self._chain_of[uid], {})[uid] = SliceSeen(
             number(notes.get(SIZE, "1")), self._epochs[uid], "QuotaReserved" in said_true, "Finished" in said_true
         )

@@ -141,7 +141,9 @@ class Truth:
             self._held.pop(uid, None)
             self.whose.gone(uid)
             if last is not None and uid in self._stripped and holds(last, "QuotaReserved"):
-                self._lost.add((chain, *place_of(last)))  # what it granted may be let go until its cluster hears of that
+                self._lost.add(
+                    (chain, *place_of(last))
+                )  # what it granted may be let go until its cluster hears of that
             record = self.record(chain)
             goes_on = record is not None and holds(record, "QuotaReserved") and not holds(record, "Finished")
             if not goes_on and self._granted_lives(uid) and not by_hand and uid not in self._stripped:
@@ -250,7 +252,9 @@ class Truth:
         epoch = epoch_of(after)
         had, has = holds(before, "QuotaReserved"), holds(after, "QuotaReserved")
         if has and after.get("status", {}).get("clusterName") and not (had and before["status"].get("clusterName")):
-            self._lost.discard((self.whose.chain_of(uid), *place_of(after)))  # granted anew; a raised number grants nothing
+            self._lost.discard(
+                (self.whose.chain_of(uid), *place_of(after))
+            )  # granted anew; a raised number grants nothing
         if has and not had:
             self._charges.charged(name, (uid, epoch), after, late=late)
         if had and not has:
@@ -386,7 +390,9 @@ class Truth:
     def granted(self) -> set[tuple[str, int, str]]:
         """Return (workload, epoch, cluster) of all that is reserved and placed, as the records are now."""
         placed = (each for each in self.workloads.items() if holds(each[1], "QuotaReserved"))
-        return {(self.whose.chain_of(uid), *place_of(each)) for uid, each in placed if each["status"].get("clusterName")}
+        return {
+            (self.whose.chain_of(uid), *place_of(each)) for uid, each in placed if each["status"].get("clusterName")
+        }
 
     def is_unrecorded(self, belongs: Belongs) -> bool:
         """Say whether a run was granted in a history that a restore has lost, or that a backup has brought back."""
