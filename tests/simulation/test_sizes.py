@@ -112,9 +112,9 @@ def test_sl_08_a_charge_that_is_lowered_before_its_pods_have_stopped_is_noticed(
 
 def test_sl_08_room_of_one_pod_set_is_none_of_another() -> None:
     account = begun(2, lifted=0)
+    account.object(LOCAL, "Pod", a_pod(7, gated=True, pod_set="other"), 1.0)
     with pytest.raises(AccountError, match="other: 1 of 0"):
-        for gated in (True, False):
-            account.object(LOCAL, "Pod", a_pod(7, gated=gated, pod_set="other"), 1.0)
+        account.object(LOCAL, "Pod", a_pod(7, gated=False, pod_set="other"), 2.0)
 
 
 def test_sl_49_a_slice_of_another_object_is_none_of_the_chain_that_it_names() -> None:

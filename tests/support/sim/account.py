@@ -6,8 +6,8 @@ by pods each of whose deletions had been accepted, and only these run on uncharg
 since a person went around everything: it begins with the write that shows it, falls with what runs of it, and must be
 gone again within a bound. What runs and was granted only in a history that a restore has lost is charged to nobody
 until it has ended. Of elastic work the same holds pod set by pod set, and a chain of Workloads is charged once, for its
-record (SL-08): who finishes the one before has that charged no more, and no less. Charged is what the Workloads say and, where somebody asks it, what the leading manager says it
-charges. Knows no core and no kind.
+record (SL-08): who finishes the one before has that charged no more, and no less. Charged is what the Workloads say
+and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
 """
 
 from __future__ import annotations

@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
-from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import LOCAL, Attribution, Belongs, Doc, Work, controlled, is_managed, joined_in
 from support.sim.charges import Charges
 from support.sim.crowds import Crowds
+from support.sim.followed import Cluster
 from support.sim.hands import Hands
 from support.sim.objects import (
     NOTHING,
@@ -37,21 +36,6 @@ from support.sim.objects import (
     place_of,
     pod_is_free,
 )
-
-
-class Cluster(Protocol):
-    """What is followed."""
-
-    name: str
-    store: Store
-    ended: bool
-    """Whether nothing is left of it: what is written there from then on is nobody's."""
-    restoring: bool
-    """Whether the write of this moment puts its etcd back to a copy."""
-    by_hand: bool
-    """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
-    late: bool
-    """Whether who asked for the write of this moment has ended since, or leads no more."""
 
 
 class Truth:
@@ -141,9 +125,7 @@ class Truth:
             self._held.pop(uid, None)
             self.whose.gone(uid)
             if last is not None and uid in self._stripped and holds(last, "QuotaReserved"):
-                self._lost.add(
-                    (chain, *place_of(last))
-                )  # what it granted may be let go until its cluster hears of that
+                self._lost.add((chain, *place_of(last)))  # let go until its cluster hears of that
             record = self.record(chain)
             goes_on = record is not None and holds(record, "QuotaReserved") and not holds(record, "Finished")
             if not goes_on and self._granted_lives(uid) and not by_hand and uid not in self._stripped:
