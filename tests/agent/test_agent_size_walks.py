@@ -33,7 +33,7 @@ Take = Callable[[pytest.MonkeyPatch], None]
 def test_sl_83_no_more_may_run_than_is_granted_and_each_answer_is_true(seeds: tuple[int, ...]) -> None:
     """SL-08 at one worker, SL-55: and with all trouble over the last size runs, and is answered."""
     walks = [SizeWalk(seed).live() for seed in seeds]
-    assert sum(walk.account.checks for walk in walks) > 1000
+    assert sum(walk.account.checks for walk in walks) > 500
     assert sum(walk.number for walk in walks) > 100
 
 
