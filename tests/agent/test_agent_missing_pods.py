@@ -248,3 +248,18 @@ def test_is_45_at_home_no_pod_is_asked_for() -> None:
     stage.pass_seconds(A_WHILE)
     assert troubles(stage) == [("PodsMissing", "j", SILENT)]
     assert stage.asked == 0
+
+
+def test_hd_562_while_it_may_not_ask_again_it_does_not_look_without_end() -> None:
+    """Nobody could tell, and then the worker is cut off: its time to ask again passes, and comes no more by itself."""
+    stage = lifted(no=(WriteError.UNKNOWN, "timeout"))
+    stage.makes(0, 1)
+    stage.pass_seconds(A_WHILE)
+    stage.cut_stream()
+    stage.pass_seconds(10 * AGAIN_SECONDS)
+    asked = stage.asked
+    stage.no = Short.no
+    stage.mend(resume=False)
+    stage.confirm()
+    stage.pass_seconds(TROUBLE_SECONDS + 2.0)
+    assert (stage.asked, troubles(stage)) == (asked + 1, [("PodsMissing", "j", TOLD)])

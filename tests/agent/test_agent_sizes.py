@@ -455,3 +455,22 @@ def test_a_stop_while_it_is_resized_takes_no_size_and_waits_for_the_lift_that_is
     assert not stage.sizing.lifts
     assert not any(is_size(one) and b"5" in getattr(one, "body", b"") for one in stage.writes)
     assert not stage.refusals, "its end is said"
+
+
+def test_hd_563_what_may_run_unseen_after_a_start_opens_no_slot() -> None:
+    """Size 9: its slots are doubted, and nobody has opened them; they stay closed when the doubt ends during a cut."""
+    stage = SizeStage()
+    stage.begin(0)
+    stage.resize(2, main=2)
+    stage.restart()
+    stage.confirm()
+    stage.resize(3, main=4)
+    stage.react()
+    assert (len(stage.lifted()), len(stage.waiting())) == (2, 2), "two that vanished may run"
+    stage.cut_stream()
+    stage.pass_seconds(UNSEEN_SECONDS + 60.0)
+    assert (len(stage.lifted()), stage.sizing.opened) == (2, {"main": 2})
+    stage.mend(resume=False)
+    stage.confirm()
+    stage.confirm_size(3)
+    assert len(stage.lifted()) == 4

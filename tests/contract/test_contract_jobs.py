@@ -414,6 +414,21 @@ async def test_an_indexed_job_numbers_its_pods(api: Api) -> None:
     assert status["succeeded"] == 1
 
 
+async def test_sl_25_an_indexed_job_that_shrinks_loses_its_highest_indexes_and_what_they_completed(api: Api) -> None:
+    place = await Place.make(api)
+    await api.post(place.jobs, job("a", completionMode="Indexed", parallelism=4, completions=4))
+    index = "batch.kubernetes.io/job-completion-index"
+    numbered = {p["metadata"]["annotations"][index]: p for p in await place.has_pods(4)}
+    await place.ends(numbered["3"], "Succeeded")
+    await place.status(lambda s: s.get("completedIndexes") == "3")
+    (await api.patch(f"{place.jobs}/a", {"spec": {"parallelism": 2, "completions": 2}})).ok()
+    status = await place.status(lambda s: s.get("active") == 2 and not s.get("completedIndexes"))
+    assert not status.get("succeeded")
+    found = (await api.get(place.pods)).body["items"]
+    stay = [p for p in found if "deletionTimestamp" not in p["metadata"] and p["status"].get("phase") != "Succeeded"]
+    assert sorted(p["metadata"]["annotations"][index] for p in stay) == ["0", "1"]
+
+
 async def test_a_job_that_is_active_for_too_long_fails(api: Api) -> None:
     place = await Place.make(api)
     await api.post(place.jobs, job("a", activeDeadlineSeconds=1))

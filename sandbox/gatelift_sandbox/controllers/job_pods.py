@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from gatelift_kube.values import resources as known
+from gatelift_kube.values import timestamps
 from gatelift_sandbox.controllers.controller import CreateObject, is_true
 from gatelift_sandbox.embedded.documents import Document, at, copied, items, meta
 from gatelift_sandbox.embedded.names import GENERATED_BASE_MAX
@@ -90,6 +92,27 @@ def wanted(job: Document, status: Document, there: Tally) -> int:
     return max(min(parallel, int(completions) - total(status, "succeeded")), 0)
 
 
+def beyond(job: Document, there: Tally) -> list[Document]:
+    """Return the active pods of an indexed Job that have no place in it any more: too high an index, or one twice."""
+    if at(job, "spec", "completionMode") != "Indexed":
+        return []
+    completions, kept, found = int(job["spec"].get("completions") or 0), set[int](), list[Document]()
+    for pod in sorted(there.active, key=keep_first, reverse=True):
+        index = index_of(pod)
+        if index >= completions or index in kept:
+            found.append(pod)
+        kept.add(index)
+    return found
+
+
+def keep_first(pod: Document) -> tuple[Any, ...]:
+    """Order pods: those to delete first come first (not bound, not running, not ready, youngest)."""
+    phase, conditions = at(pod, "status", "phase"), items(pod, "status", "conditions")
+    created = timestamps.to_seconds(meta(pod)["creationTimestamp"])
+    bound = bool(at(pod, "spec", "nodeName"))
+    return bound, phase == "Running", is_true(conditions, "Ready"), -created, meta(pod)["name"]
+
+
 def make(job: Document, status: Document, there: Tally, count: int) -> list[CreateObject]:
     """Return the creation of `count` more pods; of an indexed Job, of the lowest indexes that have none."""
     if at(job, "spec", "completionMode") != "Indexed":
@@ -150,6 +173,20 @@ def indexes(text: str) -> set[int]:
         first, _, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
     return found
+
+
+def in_range(job: Document, numbers: set[int]) -> set[int]:
+    """Return the indexes that a Job has: those above its completions, which may be lowered, count for nothing."""
+    completions = int(job["spec"].get("completions") or 0)
+    return {number for number in numbers if number < completions}
+
+
+def outgrown(job: Document, status: Document) -> bool:
+    """Return whether indexes are noted as completed that an indexed Job has no more."""
+    if at(job, "spec", "completionMode") != "Indexed":
+        return False
+    noted = indexes(str(status.get("completedIndexes") or ""))
+    return in_range(job, noted) != noted
 
 
 def ranges(numbers: set[int]) -> str:

@@ -7,10 +7,7 @@ One difference: failed pods are replaced after a shorter pause (BACKOFF_SECONDS)
 
 from __future__ import annotations
 
-from typing import Any
-
 from gatelift_kube.values import resources as known
-from gatelift_kube.values import timestamps
 from gatelift_sandbox.controllers import job_pods, job_status
 from gatelift_sandbox.controllers.controller import (
     Action,
@@ -151,9 +148,11 @@ class Jobs(Controller):
             if outcome == "failed" and len(after) > len(before):
                 self._failed_at[meta(look.job)["uid"]] = look.now
         status["uncountedTerminatedPods"] = new
-        if tally.indexed_done:
+        if tally.indexed_done or job_pods.outgrown(look.job, status):
             status["completedIndexes"] = job_pods.ranges(
-                job_pods.indexes(str(status.get("completedIndexes") or "")) | tally.indexed_done
+                job_pods.in_range(
+                    look.job, job_pods.indexes(str(status.get("completedIndexes") or "")) | tally.indexed_done
+                )
             )
             status["succeeded"] = len(job_pods.indexes(status["completedIndexes"])) - len(new.get("succeeded", ()))
         look.actions += [_unfinalize(pod) for pod in tally.ended_held + tally.spared]
@@ -164,10 +163,14 @@ class Jobs(Controller):
     def _size(self, store: Store, look: Pass, key: WatchedKey) -> None:
         """Make missing pods, delete surplus ones."""
         wanted = job_pods.wanted(look.job, look.status, look.tally)
-        active = look.tally.active
+        surplus = job_pods.beyond(look.job, look.tally)
+        out = {meta(pod)["uid"] for pod in surplus}
+        active = [pod for pod in look.tally.active if meta(pod)["uid"] not in out]
         if len(active) > wanted:
-            surplus = sorted(active, key=_keep_first)[: len(active) - wanted]
+            surplus += sorted(active, key=job_pods.keep_first)[: len(active) - wanted]
+        if surplus:
             self._delete(look, surplus[:PODS_AT_ONCE_MAX], count=False)
+            return
         ending = len(look.tally.terminating) if job_pods.patient(look.job) else 0
         missing = min(wanted - len(active) - ending, PODS_AT_ONCE_MAX)
         if missing <= 0:
@@ -257,13 +260,6 @@ def _number(status: Document, name: str, value: int) -> None:
         status[name] = value
     else:
         status.pop(name, None)
-
-
-def _keep_first(pod: Document) -> tuple[Any, ...]:
-    """Order pods: those to delete first come first (not bound, not ready, youngest)."""
-    ready = is_true(items(pod, "status", "conditions"), "Ready")
-    created = timestamps.to_seconds(meta(pod)["creationTimestamp"])
-    return bool(at(pod, "spec", "nodeName")), ready, -created, meta(pod)["name"]
 
 
 def _status_patch(look: Pass) -> PatchObject:

@@ -196,6 +196,9 @@ class ScriptedAgent:
     def _commit(self, commit: Commit) -> None:
         key = commit.key
         held = self.placements.get(key)
+        if held is not None and held.final is not None:
+            self.say(held.final)  # it was over before: its last word again
+            return
         if held is not None and held.commit is not None:
             return
         if self.used.get(key.uid, 0) >= key.epoch:

@@ -5,20 +5,38 @@ made by us or by anybody for a managed object (QR-11). What a record says to be 
 by pods each of whose deletions had been accepted, and only these run on uncharged. *Ghost* is what nobody granted,
 since a person went around everything: it begins with the write that shows it, falls with what runs of it, and must be
 gone again within a bound. What runs and was granted only in a history that a restore has lost is charged to nobody
-until it has ended. Charged is what the Workloads say and, where somebody asks it, what the leading manager says it
-charges. Knows no core and no kind.
+until it has ended. Of elastic work the same holds pod set by pod set, and a chain of Workloads is charged once, for its
+record (SL-08): who finishes the one before has that charged no more, and no less. Charged is what the Workloads say
+and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from support.sim.attribution import LOCAL, Attribution, Belongs, Doc, Work
-from support.sim.objects import TruthError, admitted, holds, is_patient, is_released, job_is_free, milli, pod_is_free
+from support.sim.objects import (
+    ELASTIC_GATE,
+    TruthError,
+    admitted,
+    admitted_pods,
+    comes_gated,
+    holds,
+    is_patient,
+    is_released,
+    job_is_free,
+    milli,
+    pod_is_free,
+)
 
 GHOST_SECONDS_MAX = 180.0
 """While nothing is broken: a lost cluster is back, or told fenced, and an edit by hand is put back or ended in this."""
+
+
+POD_SET = "kueue.x-k8s.io/podset"
+ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 
 class AccountError(TruthError):
@@ -31,7 +49,13 @@ class Page:
 
     queue: str = ""
     charges: dict[str, int] = field(default_factory=dict)
-    """Milli-CPU by Workload."""
+    """Milli-CPU by Workload; of the slices of a chain all that have quota are here."""
+    records: dict[str, str] = field(default_factory=dict)
+    """By Workload: the one by which its chain is charged."""
+    granted: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Pods by Workload and pod set; of elastic work alone."""
+    sets: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The pod set of pods that come gated, by cluster and UID."""
     queues: dict[str, str] = field(default_factory=dict)
     """Where a Workload was charged last; `queue` is that of the one that is charged now, else of the last one."""
     pods: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -68,7 +92,23 @@ class Page:
         going = sum(self.pods[key] for key in self.going - self.unrecorded.keys())
         jobs = [amount for key, amount in self.jobs.items() if key not in self.unrecorded]
         may = sum(jobs) + going if jobs else 0
-        return max(self.runs, may) - sum(self.charges.values()) - sum(self.early.values())
+        return max(self.runs, may) - self.charged - sum(self.early.values())
+
+    @property
+    def charged(self) -> int:
+        """Return what is charged: of each chain what its record is."""
+        return sum(amount for uid, amount in self.charges.items() if self.records.get(uid, uid) == uid)
+
+    def crowded(self) -> list[str]:
+        """Return the pod sets of elastic work in which more may run than is granted, but for what a person let go."""
+        granted: Counter[str] = Counter()
+        for uid, counts in self.granted.items():
+            if self.records.get(uid, uid) == uid:
+                granted.update(counts)
+        there = Counter(self.sets[key] for key in self.pods.keys() & self.sets.keys() - self.unrecorded.keys())
+        return [
+            f"{name or 'none'}: {count} of {granted[name]}" for name, count in there.items() if count > granted[name]
+        ]
 
     def sort(self, key: tuple[str, str], now: float, *, unrecorded: bool) -> None:
         """Take whether something that may run is granted by a lost history alone."""
@@ -113,8 +153,13 @@ class Account:
         if owner is None:
             return
         page = self._page(owner[0])
+        if removed:
+            self._whose.gone(uid)
         queue, amount = charge_of(document)
         page.charges.pop(uid, None)
+        page.granted.pop(uid, None)
+        if amount and not removed and is_elastic(document):
+            page.granted[uid] = admitted_pods(document)
         if amount and not removed and is_released(document):
             self._release(owner[0], page, uid, by_hand=by_hand)
         elif amount and not removed:
@@ -124,6 +169,7 @@ class Account:
                 page.queues[uid] = queue
         else:
             page.early.pop(uid, None)
+        page.records = {each: self._whose.record_of(self._whose.chain_of(each)) for each in page.charges}
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
         page.ghost_before = page.ghost
@@ -140,6 +186,10 @@ class Account:
         known = page.pods if kind == "Pod" else page.jobs
         may_run = pod_is_free(document) if kind == "Pod" else job_is_free(document)
         key = cluster, document["metadata"]["uid"]
+        if kind == "Job" and comes_gated(document):
+            return  # its pods tell what may run
+        if kind == "Pod" and key not in page.sets and waits_for_a_slot(document):
+            page.sets[key] = document["metadata"].get("labels", {}).get(POD_SET, "")
         page.going.discard(key)
         (page.leaving.add if document["metadata"].get("deletionTimestamp") else page.leaving.discard)(key)
         page.outlived.discard(key)  # a backup may bring back what was gone
@@ -222,7 +272,8 @@ class Account:
             page.ghost = shown
         page.ghost = min(page.ghost, excess)
         page.early = {uid: min(amount, page.runs) for uid, amount in page.early.items()}
-        if page.runs > sum(page.charges.values()) + page.ghost + sum(page.early.values()):
+        crowded = [] if page.ghost or page.early else page.crowded()
+        if page.runs > page.charged + page.ghost + sum(page.early.values()) or crowded:
             since = self._short_since.setdefault(work, now)
             if now - since >= self._bears:
                 raise AccountError(self._told(work, page))
@@ -241,7 +292,7 @@ class Account:
         pods = [f"{cluster}/{uid} {amount}m" for (cluster, uid), amount in sorted(page.pods.items())]
         return (
             f"{work} in {page.queue}: pods that may run ask for {page.runs}m ({', '.join(pods)}), charged is "
-            f"{page.charges}, ghost {page.ghost}m"
+            f"{page.charges}, ghost {page.ghost}m; pods above their sets: {page.crowded()}"
         )
 
     def look(self, now: float) -> None:
@@ -298,6 +349,16 @@ def charge_of(workload: Doc) -> tuple[str, int]:
     if admission is None or not holds(workload, "QuotaReserved") or holds(workload, "Finished"):
         return "", 0
     return admission["clusterQueue"], admitted(workload)
+
+
+def is_elastic(workload: Doc) -> bool:
+    """Say whether a Workload is a slice of elastic work."""
+    return bool(workload["metadata"].get("annotations", {}).get(ELASTIC) == "true")
+
+
+def waits_for_a_slot(pod: Doc) -> bool:
+    """Say whether a pod has the gate of elastic work."""
+    return any(gate["name"] == ELASTIC_GATE for gate in pod["spec"].get("schedulingGates") or ())
 
 
 def is_replaced(pod: Doc, belongs: Belongs, *, waits: bool) -> bool:

@@ -16,6 +16,8 @@ WORKLOAD_UID = "gatelift.dev/workload-uid"
 QUEUE = "kueue.x-k8s.io/queue-name"
 MANAGED = "kueue.x-k8s.io/managed"
 GROUP = "kueue.x-k8s.io/pod-group-name"
+CHAIN = "gatelift.dev/chain"
+SIZE = "gatelift.dev/size"
 OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 GROUPED = "PodGroup"
 USER_UID = "gatelift.dev/user-uid"
@@ -59,8 +61,32 @@ class Belongs:
         return replace(self, user="", root="") if self.work.kind == GROUPED else self
 
 
+class SliceSeen(NamedTuple):
+    """What a Workload said last, as far as chains go by it (KEP-77)."""
+
+    number: int
+    epoch: int
+    reserved: bool
+    finished: bool
+    gone: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it is charged."""
+        return self.reserved and not self.finished and not self.gone
+
+    @property
+    def open(self) -> bool:
+        """Say whether it is there, and not over."""
+        return not self.finished and not self.gone
+
+
 class Attribution:
-    """Remembers each object that was ever seen."""
+    """Remembers each object that was ever seen.
+
+    All Workloads of one elastic object in a row are one chain, and what runs is the chain's: it is called by the UID of
+    the first. Of any other object the Workload is alone in its chain.
+    """
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], Belongs] = {}
@@ -68,11 +94,14 @@ class Attribution:
         self._workload_of: dict[str, str] = {}  # by UID of the user's object: its newest Workload
         self._owners_of: dict[str, set[str]] = {}  # by UID of the Workload: whoever it has named
         self._epochs: dict[str, int] = {}
+        self._chain_of: dict[str, str] = {}  # by UID of a Workload: that of the first slice of its chain
+        self._slices: dict[str, dict[str, SliceSeen]] = {}  # by chain, then by the UID of the slice
 
     def workload(self, document: Doc) -> None:
         """Take a version of a Workload: at first sight it says whose it is."""
         meta = document["metadata"]
         self._epochs[meta["uid"]] = number(meta.get("annotations", {}).get(EPOCH, "1"))
+        self._slice(document)
         for owner in meta.get("ownerReferences", []):
             if meta["uid"] not in self._owner_of:
                 work = Work(owner["kind"], meta.get("namespace", ""), owner["name"])
@@ -80,7 +109,48 @@ class Attribution:
                     work = Work(GROUPED, meta.get("namespace", ""), meta["name"])
                 self._owner_of[meta["uid"]] = work, owner["uid"]
             self._owners_of.setdefault(meta["uid"], set()).add(owner["uid"])
-            self._workload_of[owner["uid"]] = meta["uid"]  # a backup may bring back the one before
+            self._workload_of[owner["uid"]] = self.chain_of(meta["uid"])  # a backup may bring back the one before
+
+    def _slice(self, document: Doc) -> None:
+        meta = document["metadata"]
+        notes, uid = meta.get("annotations", {}), meta["uid"]
+        if uid not in self._chain_of:
+            said = notes.get(CHAIN, uid)
+            known = self._owner_of.get(said)
+            own = any(known is not None and known[1] == owner["uid"] for owner in meta.get("ownerReferences", []))
+            self._chain_of[uid] = said if own else uid  # a mark of another object's chain changes nothing (SL-49)
+        said_true = {one["type"] for one in document.get("status", {}).get("conditions", []) if one["status"] == "True"}
+        self._slices.setdefault(self._chain_of[uid], {})[uid] = SliceSeen(
+            number(notes.get(SIZE, "1")), self._epochs[uid], "QuotaReserved" in said_true, "Finished" in said_true
+        )
+
+    def gone(self, workload: str) -> None:
+        """Take that a Workload is gone."""
+        chain = self._slices.get(self.chain_of(workload), {})
+        if workload in chain:
+            chain[workload] = chain[workload]._replace(gone=True)
+
+    def chain_of(self, workload: str) -> str:
+        """Return the chain of a Workload, by the UID of its first slice."""
+        return self._chain_of.get(workload, workload)
+
+    def record_of(self, chain: str) -> str:
+        """Return the UID of the slice by which a chain is charged and placed; without one that which comes next.
+
+        Of those that have quota it is that of the highest number; one in an earlier epoch than one below it has is a
+        write that landed late.
+        """
+        slices = self._slices.get(chain, {})
+        if len(slices) < 2:
+            return next(iter(slices), chain)
+        ordered = sorted(slices.items(), key=lambda one: (one[1].number, one[0]))
+        for at in range(len(ordered) - 1, -1, -1):
+            uid, one = ordered[at]
+            if one.holds and one.epoch >= max((each.epoch for _, each in ordered[:at] if each.open), default=0):
+                return uid
+        waiting = [uid for uid, one in ordered if one.open]
+        there = [uid for uid, one in ordered if not one.gone]
+        return (waiting or there[::-1] or [chain])[0]
 
     def owner_of(self, workload: str) -> tuple[Work, str] | None:
         """Return the user's object of a Workload and its UID, also long after the Workload is gone."""
@@ -98,7 +168,11 @@ class Attribution:
         return self._workload_of.get(user, "")
 
     def epoch_of(self, workload: str) -> int:
-        """Return the last epoch that a Workload's record has had."""
+        """Return the last epoch that the record of a Workload's chain has had."""
+        return self._epochs.get(self.record_of(self.chain_of(workload)), 1)
+
+    def own_epoch_of(self, workload: str) -> int:
+        """Return the last epoch that just this Workload has had."""
         return self._epochs.get(workload, 1)
 
     def seen(self, cluster: str, kind: str, document: Doc) -> Belongs | None:
@@ -145,7 +219,8 @@ class Attribution:
             return Belongs(mine.work, user, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))
         if owner is None or owner[0] != (kind, meta.get("namespace", ""), meta["name"]):
             return None  # a tenant's own, whatever labels it carries
-        return Belongs(*owner, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))
+        chain = self.chain_of(labels[WORKLOAD_UID])
+        return Belongs(*owner, cluster, meta["uid"], chain, number(labels.get(EPOCH, "0")))
 
 
 def controlled(meta: Doc) -> str:

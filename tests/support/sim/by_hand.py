@@ -117,7 +117,7 @@ def _stands_there(world: SimWorld, name: str, worker: SimCluster, job: Doc) -> b
     if said_fenced(world, name) or (STOPPING in job["metadata"].get("labels", {}) and not is_lost(status)):
         return False
     belongs = world.truth.whose.of(worker.name, job["metadata"]["uid"])
-    record = world.truth.workloads.get(belongs.workload) if belongs is not None else None
+    record = world.truth.record(belongs.workload) if belongs is not None else None
     if belongs is None or record is None or not holds(record, "QuotaReserved"):
         return False
     return place_of(record) == (belongs.epoch, name)

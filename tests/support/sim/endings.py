@@ -30,10 +30,13 @@ def unsettled(world: SimWorld) -> list[str]:
     live, used = world.truth.all_live(), world.truth.used()
     for uid, document in world.truth.workloads.items():
         name = document["metadata"]["name"]
+        whose = world.truth.whose
+        if whose.record_of(whose.chain_of(uid)) != uid:
+            continue  # a slice that is past, or waits to grow what runs
         if holds(document, "Finished"):
-            if live.get(uid):
-                problems.append(f"{name} is finished and runs: {live[uid]}")
-        elif not live.get(uid):
+            if live.get(whose.chain_of(uid)):
+                problems.append(f"{name} is finished and runs: {live[whose.chain_of(uid)]}")
+        elif not live.get(whose.chain_of(uid)):
             reserved, queue = holds(document, "QuotaReserved"), document["spec"].get("queueName", "")
             if may_stand(world, name):
                 continue
@@ -88,7 +91,7 @@ def strays(world: SimWorld, live: dict[str, Any], *, may_be_kept: bool = False) 
 
 
 def _is_kept(world: SimWorld, document: Doc, workload: str) -> bool:
-    record = world.truth.workloads.get(workload)
+    record = world.truth.record(workload)
     finished = record is not None and holds(record, "Finished")
     return finished and is_over(document) and REPORT not in document["metadata"].get("finalizers", [])
 

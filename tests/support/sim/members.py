@@ -91,7 +91,7 @@ class Members:
 
     def _check_room(self, work: Work, workload: str, run: tuple[int, str], pods: set[tuple[str, str, str]]) -> None:
         """Check that no pod set has more that may run than the record grants it."""
-        record = self._truth.workloads.get(workload)
+        record = self._truth.record(workload)
         if record is None or place_of(record) != run or not holds(record, "QuotaReserved"):
             return  # what no record has is judged by `truth`
         granted = {each["name"]: each.get("count", 1) for each in record["status"]["admission"]["podSetAssignments"]}

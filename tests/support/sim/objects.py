@@ -12,6 +12,9 @@ from typing import Any, Final
 from support.sim.attribution import EPOCH, LOCAL, Doc, number
 
 GATE = "kueue.x-k8s.io/admission"
+ELASTIC_GATE = "kueue.x-k8s.io/elastic-job"
+"""On each pod of an elastic Job, until there is a slot for it."""
+GATES = frozenset({GATE, ELASTIC_GATE})
 Run = tuple[int, str]
 """Epoch and cluster."""
 
@@ -66,7 +69,7 @@ def place_of(workload: Doc) -> Run:
 def pod_is_free(pod: Doc) -> bool:
     """Say whether a pod may run: not gated by us, not over, not deleted before it was bound."""
     spec, status = pod["spec"], pod.get("status", {})
-    if any(gate["name"] == GATE for gate in spec.get("schedulingGates") or ()):
+    if any(gate["name"] in GATES for gate in spec.get("schedulingGates") or ()):
         return False
     if status.get("phase") in ("Succeeded", "Failed"):
         return False
@@ -87,6 +90,20 @@ def job_is_free(job: Doc) -> bool:
     )
     elsewhere = (spec.get("managedBy") or "kubernetes.io/job-controller") != "kubernetes.io/job-controller"
     return not (spec.get("suspend") or over or elsewhere or job["metadata"].get("deletionTimestamp"))
+
+
+def comes_gated(job: Doc) -> bool:
+    """Say whether a Job's pods wait for slots: it alone lets nothing run, however many pods it makes."""
+    gates = job["spec"]["template"].get("spec", {}).get("schedulingGates") or ()
+    return any(gate["name"] == ELASTIC_GATE for gate in gates)
+
+
+def admitted_pods(workload: Doc) -> dict[str, int]:
+    """Return the pods that a Workload is admitted with, by pod set, without what it shows as reclaimable."""
+    assigned = workload["status"]["admission"]["podSetAssignments"]
+    return {
+        each["name"]: (each.get("count") or 1) - _reclaimed(workload, each, each.get("count") or 1) for each in assigned
+    }
 
 
 def is_patient(job: Doc) -> bool:

@@ -63,6 +63,6 @@ def waiting(world: SimWorld, group: str) -> list[str]:
 
 def is_kept(world: SimWorld, document: Doc, belongs: Belongs) -> bool:
     """Say whether a pod of a group is over at a worker while its group goes on: it stays until that ends."""
-    record = world.truth.workloads.get(belongs.workload)
+    record = world.truth.record(belongs.workload)
     goes_on = record is not None and not holds(record, "Finished")
     return goes_on and belongs.work.kind == GROUPED and is_over(document)

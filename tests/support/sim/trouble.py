@@ -53,6 +53,15 @@ class Trouble:
                 (1, crews.delete_workload),
                 (2, crews.deactivate),
             ]
+        if world.resizers is not None:
+            resizers = world.resizers
+            self._users += [
+                (6, resizers.make),
+                (12, resizers.resize),
+                (3, resizers.resize_quickly),
+                (2, resizers.delete),
+                (1, resizers.delete_a_slice),
+            ]
         world.time.moment = self._moment
 
     def begin(self) -> None:
@@ -61,6 +70,8 @@ class Trouble:
             self.world.make()
         if self.world.crews is not None:
             self.world.crews.begin()
+        if self.world.resizers is not None:
+            self.world.resizers.make()
         self._again(self.world.plan.user_every, self._users)
         self._again(self.world.plan.break_every, self._breakages)
 

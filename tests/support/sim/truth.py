@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
-from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_sandbox.records import RunRecord
 from support.sim.attribution import LOCAL, Attribution, Belongs, Doc, Work, controlled, is_managed, joined_in
 from support.sim.charges import Charges
 from support.sim.crowds import Crowds
+from support.sim.followed import Cluster
 from support.sim.hands import Hands
 from support.sim.objects import (
     NOTHING,
@@ -37,21 +36,6 @@ from support.sim.objects import (
     place_of,
     pod_is_free,
 )
-
-
-class Cluster(Protocol):
-    """What is followed."""
-
-    name: str
-    store: Store
-    ended: bool
-    """Whether nothing is left of it: what is written there from then on is nobody's."""
-    restoring: bool
-    """Whether the write of this moment puts its etcd back to a copy."""
-    by_hand: bool
-    """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
-    late: bool
-    """Whether who asked for the write of this moment has ended since, or leads no more."""
 
 
 class Truth:
@@ -129,15 +113,22 @@ class Truth:
 
     # --- the records --------------------------------------------------------------------------------------------
 
+    def record(self, chain: str) -> Doc | None:
+        """Return the Workload by which a chain is charged and placed; of what is not elastic its only one."""
+        return self.workloads.get(self.whose.record_of(chain))
+
     def _workload(self, change: StoreChange, *, by_hand: bool, late: bool = False) -> None:
         stored = change.after
-        uid = stored.uid
+        uid, chain = stored.uid, self.whose.chain_of(stored.uid)
         if change.removed:
             last = self.workloads.pop(uid, None)
             self._held.pop(uid, None)
+            self.whose.gone(uid)
             if last is not None and uid in self._stripped and holds(last, "QuotaReserved"):
-                self._lost.add((uid, *place_of(last)))  # what it granted may be let go until its cluster hears of that
-            if self._granted_lives(uid) and not by_hand and uid not in self._stripped:
+                self._lost.add((chain, *place_of(last)))  # let go until its cluster hears of that
+            record = self.record(chain)
+            goes_on = record is not None and holds(record, "QuotaReserved") and not holds(record, "Finished")
+            if not goes_on and self._granted_lives(uid) and not by_hand and uid not in self._stripped:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
         document, before = stored.view(), self.workloads.get(uid)
@@ -147,13 +138,13 @@ class Truth:
             granted = epoch_of(document) if held is None else held[2]
             queue = document["status"]["admission"]["clusterQueue"]
             self._held[uid] = queue, self._amount(uid, document, held), granted
-        highest = self.whose.epoch_of(uid)
+        highest = self.whose.own_epoch_of(uid)
         self.whose.workload(document)
         if by_hand:
             if before is not None and len(finalizers(document)) < len(finalizers(before)):
                 self._stripped.add(uid)
             if epoch_of(document) != highest:
-                self._renumbered.add(uid)
+                self._renumbered.add(self.whose.chain_of(uid))
             self._take_away(uid, before, document)
             return
         epoch = epoch_of(document)
@@ -185,7 +176,7 @@ class Truth:
             return
         if not holds(before, "QuotaReserved") or holds(after, "QuotaReserved"):
             return
-        self._taken.add(uid)
+        self._taken.add(self.whose.chain_of(uid))
         self._charges.taken_away((uid, epoch_of(before)))
 
     def _own_containers(self, workload: str) -> None:
@@ -194,7 +185,7 @@ class Truth:
         for name, each in tuple(self._unowned.items()):
             if each.root in owners:
                 del self._unowned[name]
-                runs_as = replace(each, workload=workload, epoch=self.whose.epoch_of(workload))
+                runs_as = replace(each, workload=self.whose.chain_of(workload), epoch=self.whose.epoch_of(workload))
                 self._running.setdefault(each.work, {})[name] = runs_as
 
     def _revive(self, cluster: str, uid: str) -> None:
@@ -212,7 +203,7 @@ class Truth:
 
     def _grants(self, belongs: Belongs) -> bool:
         """Say whether the record has this run, as it is now."""
-        record = self.workloads.get(belongs.workload)
+        record = self.record(belongs.workload)
         if record is None or holds(record, "Finished") or not holds(record, "QuotaReserved"):
             return False
         return place_of(record) == (belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster))
@@ -221,7 +212,8 @@ class Truth:
         """Say whether something of a Workload may run that no person let go."""
         owner = self.whose.owner_of(uid)
         lives = self.by_uid(owner[0]) if owner is not None else ()
-        return any(each.workload == uid and not self.is_exempt(each.root, own) for own, each in lives)
+        chain = self.whose.chain_of(uid)
+        return any(each.workload == chain and not self.is_exempt(each.root, own) for own, each in lives)
 
     def is_exempt(self, root: str, uid: str) -> bool:
         """Say whether an object need not be charged: it runs by hand, or since records or its cluster were put back."""
@@ -242,7 +234,9 @@ class Truth:
         epoch = epoch_of(after)
         had, has = holds(before, "QuotaReserved"), holds(after, "QuotaReserved")
         if has and after.get("status", {}).get("clusterName") and not (had and before["status"].get("clusterName")):
-            self._lost.discard((uid, *place_of(after)))  # granted anew; a raised number grants nothing
+            self._lost.discard(
+                (self.whose.chain_of(uid), *place_of(after))
+            )  # granted anew; a raised number grants nothing
         if has and not had:
             self._charges.charged(name, (uid, epoch), after, late=late)
         if had and not has:
@@ -254,14 +248,16 @@ class Truth:
         if epoch > epoch_of(before) and holds(before, "QuotaReserved"):
             if epoch not in self._recovered_to:
                 raise TruthError(f"workload {name}: epoch raised to {epoch} while it is charged")
-            self._renumbered.add(uid)
+            self._renumbered.add(self.whose.chain_of(uid))
 
     def _check_ended(self, name: str, workload: str) -> None:
         """Check that no containers run of what is said to have finished just now, but for those of people's hands."""
-        owner = self.whose.owner_of(workload)
+        owner, chain = self.whose.owner_of(workload), self.whose.chain_of(workload)
+        if self.whose.record_of(chain) != workload:
+            return  # a past slice: what runs is charged by the record
         running = self._running.get(owner[0], {}) if owner is not None else {}
         for key, each in running.items():
-            if each.workload == workload and not self.is_exempt(each.root, key.rpartition("/")[2]):
+            if each.workload == chain and not self.is_exempt(each.root, key.rpartition("/")[2]):
                 raise TruthError(f"workload {name} is finished while containers of {key} run")
 
     # --- what may run -------------------------------------------------------------------------------------------
@@ -349,7 +345,7 @@ class Truth:
         if self.is_unrecorded(belongs):  # told before its record was put back
             self._by_hand.add(belongs.root)
             return
-        record = self.workloads.get(belongs.workload)
+        record = self.record(belongs.workload)
         if record is None:
             raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {belongs.workload} is there")
         stands = place_of(record)
@@ -376,7 +372,9 @@ class Truth:
     def granted(self) -> set[tuple[str, int, str]]:
         """Return (workload, epoch, cluster) of all that is reserved and placed, as the records are now."""
         placed = (each for each in self.workloads.items() if holds(each[1], "QuotaReserved"))
-        return {(uid, *place_of(each)) for uid, each in placed if each["status"].get("clusterName")}
+        return {
+            (self.whose.chain_of(uid), *place_of(each)) for uid, each in placed if each["status"].get("clusterName")
+        }
 
     def is_unrecorded(self, belongs: Belongs) -> bool:
         """Say whether a run was granted in a history that a restore has lost, or that a backup has brought back."""
@@ -436,7 +434,8 @@ class Truth:
         """Return which (epoch, cluster) of a workload may run at this moment."""
         owner = self.whose.owner_of(uid)
         found = self.lives(owner[0]) if owner is not None else []
-        return {(each.epoch, each.cluster) for each in found if each.workload == uid}
+        chain = self.whose.chain_of(uid)
+        return {(each.epoch, each.cluster) for each in found if each.workload == chain}
 
     def all_live(self) -> dict[str, set[Run]]:
         """Return the same of all workloads that have any."""
@@ -452,7 +451,7 @@ class Truth:
             return
         self._check_overlap(work)
         for uid, each in self.by_uid(work):
-            record = self.workloads.get(each.workload)
+            record = self.record(each.workload)
             if record is None or holds(record, "QuotaReserved"):
                 self._taken.discard(each.workload)
             elif each.workload not in self._taken and not self.is_exempt(each.root, uid):
@@ -472,6 +471,8 @@ class Truth:
         """Return the milli-CPU that each queue has admitted, without what the books (`booked`) have given back."""
         used: Counter[str] = Counter()
         for uid, (queue, amount, granted) in self._held.items():
+            if self.whose.record_of(self.whose.chain_of(uid)) != uid:
+                continue  # its place is taken: the chain is charged once
             document, late = self.workloads[uid], self._charges.is_late(uid)
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document) or late
             if not is_released(document) and (not going or self._granted_lives(uid)):

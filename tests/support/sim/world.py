@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift_agent.core.values.settings import KeepFinished
-from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kinds.registry import WITH_GROUPS, WITH_SLICES
 from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -44,6 +44,7 @@ from support.sim.manager import SimManager
 from support.sim.members import Members
 from support.sim.net import SimNet
 from support.sim.persons import fence
+from support.sim.resizers import Resizers
 from support.sim.shown import Shown, idle_leader
 from support.sim.switchboard import KEY_DIGEST, Switchboard
 from support.sim.truth import Truth, TruthError
@@ -61,6 +62,8 @@ UNJUDGED_SECONDS = 300.0
 FENCE_AGAIN_SECONDS = 30.0
 GROUPS_FROM = 1_000_000
 """Seeds from here on are histories with pod groups."""
+SIZES_FROM = 100_000_000
+"""Seeds from here on are histories with pod groups and elastic Jobs, until these are served: then others have them."""
 STEPS_MAX = 400_000
 """More than any run needs; a run that needs more is a loop."""
 
@@ -121,7 +124,7 @@ class SimWorld:
         self.attacks = self.plan.attacks if plan is not None else drawn_attacks(self.time.rng)
         self.keep = KEEPS[seed % len(KEEPS)] if plan in (None, LONG) else self.plan.keep
         self.wishes = Wishes(self, drawn=plan in (None, LONG))
-        self.kinds = WITH_GROUPS if seed >= GROUPS_FROM else None
+        self.kinds = (WITH_SLICES if seed >= SIZES_FROM else WITH_GROUPS) if seed >= GROUPS_FROM else None
         """What managers and agents serve; None: what they serve by themselves."""
         self.queues = QUEUES
         self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
@@ -161,7 +164,9 @@ class SimWorld:
         self.troubled = True
         self.leaving = False
         """Whether users delete all that they have made, and make nothing any more."""
-        self.crews = Crews(self) if self.kinds is not None else None
+        beside = self.kinds is not WITH_SLICES or seed % 2 == 0  # else groups would have nearly all there is
+        self.crews = Crews(self) if self.kinds is not None and beside else None
+        self.resizers = Resizers(self) if self.kinds is WITH_SLICES else None
         self.judges_shown = True
         """Whether what people are shown is compared with what the engine has."""
         self.made = 0

@@ -127,6 +127,11 @@ class SliceIndex:
             self._chosen[owner] = max(found.values(), key=lambda each: each.rank, default=None)
         return self._chosen[owner]
 
+    def standing(self, owner: Name) -> Iterator[Slice]:
+        """Yield the slices of an object that are not finished, of whatever chain they say that they are."""
+        found = (self._slices[uid] for uid in self._of_owner.get(owner, ()))
+        return (each for each in found if each.open)
+
     def began(self, uid: str) -> str:
         """Return when the chain of this first slice began, as far as it was seen; "" where nobody knows."""
         return self._began.get(uid, "")

@@ -188,6 +188,8 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         _tell_out_of_queue(core, owner)
         return
     key = owner.workload
+    if kind.resizes(obj) and resizing.is_being_made(core, owner, now):
+        return
     free = resizing.free_ref(core, owner) if kind.resizes(obj) else None
     key = free.key if free is not None else key
     ref = ObjectRef(WORKLOAD, key)

@@ -131,8 +131,15 @@ def _end(case: Case, owner: Owner, target: Workload) -> bool:
 
 
 def _make(wish: _Wish, number: int) -> bool:
-    """Make the slice on top of the record, of the record: with all that is wanted."""
+    """Make the slice on top of the record, of the record: with all that is wanted.
+
+    Alone with the record: what else is not over is finished first.
+    """
     core, known = wish.case.core, wish.case.known
+    if any(each.uid != known.metadata.uid for each in core.knowledge.slices.standing(wish.owner.name)):
+        return True
+    if is_being_made(core, wish.owner, wish.case.now):
+        return True
     raw, ref = core.knowledge.slices.raw(known.metadata.uid), free_ref(core, wish.owner)
     if not raw or ref is None or api_requests.blocked(core, ref, wish.owner.look, wish.case.now):
         return True
@@ -141,6 +148,18 @@ def _make(wish: _Wish, number: int) -> bool:
     body = slices.following(known, raw, new)
     api_requests.create(core, ref, body, Purpose.CREATE_WORKLOAD, owner=wish.owner.ref)
     return True
+
+
+def is_being_made(core: Core, owner: Owner, now: float) -> bool:
+    """Say whether a slice of an object is being made, perhaps under the name of another size: one at a time.
+
+    One of which nobody can tell is read first; what is certainly not there is waited for no more.
+    """
+    for key in core.creations.of(owner.ref):
+        if api_requests.blocked(core, ObjectRef(WORKLOAD, key), owner.look, now):
+            return True
+        core.creations.done(key)
+    return False
 
 
 def free_ref(core: Core, owner: Owner) -> ObjectRef | None:

@@ -83,7 +83,8 @@ def advance(world: World, placement: Placement, sizing: Sizing, now: float) -> N
             asked += 1
             if not has_slot:
                 free[name] = room - 1
-                sizing.opened[name] = max(sizing.opened.get(name, 0), limit[name] - free[name])
+                taken = limit[name] - free[name] - found.unseen  # what is only doubted nobody has opened a slot for
+                sizing.opened[name] = max(sizing.opened.get(name, 0), taken)
 
 
 def _above(sizing: Sizing, pods: tuple[Pod, ...], free: int) -> frozenset[str]:

@@ -52,7 +52,7 @@ def trouble(world: World, placement: Placement, seen: PodSetCounts, now: float) 
         world.wakes.ask(placement.key, at)
         return None
     _ask(world, placement, tracked, seen.name, now)
-    if found.again:
+    if found.again and now < found.again_at:  # after that whatever lets it ask looks here
         world.wakes.ask(placement.key, found.again_at)
     if not found.answered or (seen.failed and not found.why):
         return None  # a controller waits before it makes another pod in the place of one that failed

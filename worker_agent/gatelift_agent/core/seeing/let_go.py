@@ -21,12 +21,13 @@ from gatelift_kube.objects.core import Pod
 class LetGoCounts:
     """By pod set: `holding` all that take a slot, `going_on` those of them that nobody has ended yet.
 
-    `unknown`: more may run than is counted.
+    `unknown`: more may run than is counted. `unseen`: so many of each are counted that nobody here has ever seen.
     """
 
     holding: dict[str, int]
     going_on: dict[str, int]
     unknown: bool
+    unseen: int = 0
 
     def count(self, pod_set: str, *, going_on: bool, times: int = 1) -> None:
         """Count pods of a pod set, or in each where that is not known."""
@@ -61,6 +62,7 @@ def count(world: World, placement: Placement, now: float) -> LetGoCounts:
             found.count(sized_pods.pod_set_of(lost), going_on=True)
     if placement.unseen_ends:
         found.count("", going_on=True, times=placement.unseen_ends)
+        found.unseen = placement.unseen_ends
     found.unknown = found.unknown or placement.cut_short
     return found
 
