@@ -25,11 +25,9 @@ NOTHING = ("", "")
 
 def why(core: Core, rec: Record) -> tuple[str, str] | None:
     """Return reason and message of what a Workload is to bear, None where it bears nothing."""
-    if not rec.reserved or rec.finished or not core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
+    if not rec.reserved or rec.finished or not core.caution.holds(core.knowledge.placed_uid(rec.uid)):
         return None
-    return texts.EPOCH_AHEAD, truncated(
-        reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
-    )
+    return texts.EPOCH_AHEAD, truncated(reports.why_held(core, core.knowledge.placed_uid(rec.uid), rec.highest_epoch))
 
 
 def show(case: Case) -> None:

@@ -186,8 +186,10 @@ class Comparison:
 
 def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
     """Compare one placement of the record with what the cluster listed."""
-    slices = core.knowledge.slices
-    attempt = core.attempts.get(slices.holder(slices.chain_uid(uid)))  # it may have moved since the list was begun
+    known = core.knowledge
+    attempt = core.attempts.get(
+        known.slices.holder(known.placed_uid(uid))
+    )  # it may have moved since the list was begun
     if attempt is None or attempt.state not in LIVE:
         return
     entry = listed.pop(attempt.key, None)

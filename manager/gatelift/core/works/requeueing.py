@@ -58,8 +58,8 @@ def pending(case: Case) -> None:
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
     """Return why a workload is kept out of its queue, whatever the quota; people are told once."""
-    if core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
-        held = texts.EPOCH_AHEAD, reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
+    if core.caution.holds(core.knowledge.placed_uid(rec.uid)):
+        held = texts.EPOCH_AHEAD, reports.why_held(core, core.knowledge.placed_uid(rec.uid), rec.highest_epoch)
         core.waiting_reasons.say(rec.uid, held)
         return held
     waits = kept_out.why(core, known)
