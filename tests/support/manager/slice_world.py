@@ -8,7 +8,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift_kinds.registry import WITH_SLICES
 from gatelift_kinds.shared import markers
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE
+from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE, VERSION_OF_SIZES
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 
@@ -28,9 +28,11 @@ def an_elastic_job(name: str = "work", *, parallelism: int = 3, at_home: bool = 
 
 def a_slice_world(*, cpu: int = 10, clusters: tuple[str, ...] = ("a", "b"), **settings: Any) -> World:
     """Return a world in which elastic Jobs are served."""
-    return a_world(
-        a_setting(cpu=cpu, clusters=clusters), clusters=clusters or ("local",), kinds=WITH_SLICES, **settings
-    )
+    world = a_world(a_setting(cpu=cpu, clusters=clusters), clusters=(), kinds=WITH_SLICES, **settings)
+    for name in clusters or ("local",):
+        world.connect(name, version=VERSION_OF_SIZES)
+    world.advance(3.0)
+    return world
 
 
 def a_running_chain(*, parallelism: int = 3, clusters: tuple[str, ...] = ("a", "b"), **of_world: Any) -> World:

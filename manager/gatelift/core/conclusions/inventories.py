@@ -11,7 +11,7 @@ from heapq import heapify, heappop
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.conclusions import absences, belief, recovery_lists, reports
+from gatelift.core.conclusions import absences, belief, recovery_lists, reports, sized
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import endings, membership, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
@@ -268,6 +268,7 @@ def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, facts: Inventor
     attempt.listed(facts.session, over=_over(entry), wants_objects=entry.state.upper() in UNFINISHED or others)
     if others and not _is_lost_group(core, attempt):
         return  # which objects are meant is said again; until that is answered it stays as it was
+    sized.listed(core, attempt, entry, core.now)
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)
     else:

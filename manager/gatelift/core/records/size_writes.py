@@ -79,11 +79,25 @@ def lowered(admission: Admission, counts: Mapping[str, int]) -> Admission:
     return msgspec.structs.replace(admission, pod_set_assignments=assignments)
 
 
+def raised(admission: Admission, counts: Mapping[str, int]) -> Admission:
+    """Return a reservation for so many pods, in the pod sets in which these are more; none is lowered."""
+    assignments = tuple(
+        _with_pods(one, counts[one.name]) if one.count and counts.get(one.name, 0) > one.count else one
+        for one in admission.pod_set_assignments
+    )
+    return msgspec.structs.replace(admission, pod_set_assignments=assignments)
+
+
 def _of_pods(one: PodSetAssignment, count: int | None) -> PodSetAssignment:
     if count is None or one.count is None or not 0 <= count < one.count:
         return one
+    return _with_pods(one, count)
+
+
+def _with_pods(one: PodSetAssignment, count: int) -> PodSetAssignment:
+    before = one.count or 1
     usage = {
-        name: amounts.to_quantity(amounts.parse(quantity, name) // one.count * count, name)
+        name: amounts.to_quantity(amounts.parse(quantity, name) // before * count, name)
         for name, quantity in one.resource_usage.items()
     }
     return msgspec.structs.replace(one, resource_usage=usage, count=count)
