@@ -1,8 +1,8 @@
 """A scripted history of one elastic Job on the real cores, and an outside account of its pods (KEP-77).
 
-The account looks at each write of any cluster: of the pods that were let go and have not ended, no more may be there than
-the record of the chain is charged for, by its status alone. Pods that are being deleted count where the release rule is
-`OnTerminal`. `first` are the pods that ran before anything was resized: none of them may be deleted, or replaced.
+The account looks at each write of any cluster: of the pods that were let go and have not ended, no more may be there
+than the record of the chain is charged for, by its status alone. Pods that are being deleted count where the release
+rule is `OnTerminal`. `first` are the pods that ran before anything was resized: none of them may be deleted, or replaced.
 
     history = SizedHistory()
     history.begins(3)
@@ -25,8 +25,8 @@ from gatelift_wire.values.keys import ANNOTATION_SIZE
 from support.manager.slice_world import an_elastic_job
 from support.sim import world
 from support.sim.agent import SimAgent
-from support.sim.cluster import SYSTEM, TEAM, Doc, SimCluster
-from support.sim.history import ON_TERMINAL, QUIET, History
+from support.sim.cluster import TEAM, Doc, SimCluster
+from support.sim.history import ON_TERMINAL, History
 from support.sim.manager import SimManager
 from support.sim.objects import holds
 from support.sim.truth import Truth
@@ -46,7 +46,6 @@ class SizeAccount(Truth):
         self.where: dict[str, SimCluster] = {}
         self.pods: dict[str, Doc] = {}
         self.first: set[str] = set()
-        self.most_over = 0
 
     def follow(self, cluster: Any, *, management: bool) -> None:
         """Look at each write of a cluster from now on."""
@@ -61,13 +60,13 @@ class SizeAccount(Truth):
                     self.whose.workload(change.after.view())
                 self.look()
             elif storage == (POD.group, POD.plural) and change.after.namespace == TEAM:
-                self._pod(change)
+                self._pod_changed(change)
                 self.look()
 
         cluster.store.listen(changed)
         del management
 
-    def _pod(self, change: StoreChange) -> None:
+    def _pod_changed(self, change: StoreChange) -> None:
         uid, document = change.after.uid, change.after.view()
         touched = change.removed or document["metadata"].get("deletionTimestamp")
         if touched and uid in self.first:
@@ -144,7 +143,7 @@ class SizedHistory(History):
         job["metadata"]["namespace"] = TEAM
         job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = self.queue
         template = job["spec"]["template"]
-        template.setdefault("metadata", {})["annotations"] = world_told(stops_in)
+        template.setdefault("metadata", {})["annotations"] = _told(stops_in)
         template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "200m"}}
         job["spec"].update(spec)
         job.pop("status", None)
@@ -200,9 +199,6 @@ def _finished(workload: Doc) -> str:
     return next((one["reason"] for one in conditions if one["type"] == "Finished" and one["status"] == "True"), "")
 
 
-def world_told(stops_in: float) -> dict[str, str]:
+def _told(stops_in: float) -> dict[str, str]:
     """Return how pods behave: they run until they are stopped, which takes so long."""
     return {world.RUN_SECONDS: "36000", **({world.STOP_SECONDS: f"{stops_in:g}"} if stops_in else {})}
-
-
-__all__ = ["QUIET", "SYSTEM", "SizeAccount", "SizeAccountError", "SizedHistory"]
