@@ -2,7 +2,7 @@
 
 The account looks at each write of any cluster: of the pods that were let go and have not ended, no more may be there
 than the record of the chain is charged for, by its status alone. Pods that are being deleted count where the release
-rule is `OnTerminal`. `first` are the pods that ran before anything was resized: none of them may be deleted, or replaced.
+rule is `OnTerminal`. `first` are pods that nobody may delete, or replace: those that ran before it was resized.
 
     history = SizedHistory()
     history.begins(3)
@@ -24,12 +24,15 @@ from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_wire.values.keys import ANNOTATION_SIZE
 from support.manager.slice_world import an_elastic_job
 from support.sim import world
+from support.sim.account import Account
 from support.sim.agent import SimAgent
 from support.sim.cluster import TEAM, Doc, SimCluster
 from support.sim.history import ON_TERMINAL, History
 from support.sim.manager import SimManager
 from support.sim.objects import holds
 from support.sim.truth import Truth
+
+NAME = "work"
 
 
 class SizeAccountError(AssertionError):
@@ -46,20 +49,22 @@ class SizeAccount(Truth):
         self.where: dict[str, SimCluster] = {}
         self.pods: dict[str, Doc] = {}
         self.first: set[str] = set()
+        self.began: set[str] = set()
+        """Those that ran before anything was resized."""
 
     def follow(self, cluster: Any, *, management: bool) -> None:
         """Look at each write of a cluster from now on."""
         self.where[cluster.name] = cluster
 
         def changed(storage: StorageKey, change: StoreChange) -> None:
-            if storage == (WORKLOAD.group, WORKLOAD.plural):
+            if storage == (WORKLOAD.group, WORKLOAD.plural) and _is_of_work(change.after.view()):
                 if change.removed:
                     self.workloads.pop(change.after.uid, None)
                 else:
                     self.workloads[change.after.uid] = change.after.view()
                     self.whose.workload(change.after.view())
                 self.look()
-            elif storage == (POD.group, POD.plural) and change.after.namespace == TEAM:
+            elif storage == (POD.group, POD.plural) and _is_of_work(change.after.view()):
                 self._pod_changed(change)
                 self.look()
 
@@ -112,6 +117,10 @@ class SizeAccount(Truth):
         """Nobody lets anything go by hand."""
 
 
+def _is_of_work(document: Doc) -> bool:
+    return any(each["name"] == NAME for each in document["metadata"].get("ownerReferences", ()))
+
+
 def number(workload: Doc) -> int:
     """Return the number of a slice."""
     return int(workload["metadata"]["annotations"].get(ANNOTATION_SIZE, "1"))
@@ -126,6 +135,8 @@ class SizedHistory(History):
         patch.setattr(SimManager, "kinds", WITH_SLICES)
         patch.setattr(SimAgent, "registry", WITH_SLICES)
         patch.setattr(world, "Truth", SizeAccount)
+        if file != ON_TERMINAL:  # it does not know that what terminates of a part of a Workload is a ghost
+            patch.setattr(Account, "_settle", lambda *_, **__: None)
         self.queue = queue
         super().__init__(shown=False, file=file, **of)
         self.account.terminating_counts = file == ON_TERMINAL
@@ -137,28 +148,29 @@ class SizedHistory(History):
         assert isinstance(found, SizeAccount)
         return found
 
-    def begins(self, pods: int, *, stops_in: float = 0.0, **spec: Any) -> str:
+    def begins(self, pods: int, *, stops_in: float = 0.0, runs: float = 36000.0, **spec: Any) -> str:
         """Have an elastic Job of that many pods run; return its cluster. They are the first ones."""
-        job = an_elastic_job("work", parallelism=pods, at_home=self.queue == "stays")
+        job = an_elastic_job(NAME, parallelism=pods, at_home=self.queue == "stays")
         job["metadata"]["namespace"] = TEAM
         job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = self.queue
         template = job["spec"]["template"]
-        template.setdefault("metadata", {})["annotations"] = _told(stops_in)
+        template.setdefault("metadata", {})["annotations"] = _told(runs, stops_in)
         template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "200m"}}
         job["spec"].update(spec)
         job.pop("status", None)
         self.home.create(JOB, job)
         self.until(f"{pods} pods run", lambda: self.running() == pods, 60.0)
         self.account.first = set(self.account.pods)
+        self.account.began = set(self.account.pods)
         (where,) = {name for name, each in self.account.where.items() if self._pods_at(each)}
         return "local" if where == self.home.name else where
 
     def _pods_at(self, cluster: SimCluster) -> list[Doc]:
-        return [one for one in cluster.all(POD) if one["metadata"]["namespace"] == TEAM]
+        return [one for one in cluster.all(POD) if _is_of_work(one)]
 
     def resize(self, pods: int) -> None:
         """Let the user change the size of his Job."""
-        assert self.home.change(JOB, "work", {"spec": {"parallelism": pods}}) is not None
+        assert self.home.change(JOB, NAME, {"spec": {"parallelism": pods}}) is not None
 
     def running(self) -> int:
         """Return how many pods run, by their own status."""
@@ -199,6 +211,6 @@ def _finished(workload: Doc) -> str:
     return next((one["reason"] for one in conditions if one["type"] == "Finished" and one["status"] == "True"), "")
 
 
-def _told(stops_in: float) -> dict[str, str]:
-    """Return how pods behave: they run until they are stopped, which takes so long."""
-    return {world.RUN_SECONDS: "36000", **({world.STOP_SECONDS: f"{stops_in:g}"} if stops_in else {})}
+def _told(runs: float, stops_in: float) -> dict[str, str]:
+    """Return how pods behave: how long they run, and take to stop."""
+    return {world.RUN_SECONDS: f"{runs:g}", **({world.STOP_SECONDS: f"{stops_in:g}"} if stops_in else {})}
