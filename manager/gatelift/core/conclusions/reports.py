@@ -12,7 +12,7 @@ from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
 from gatelift.core.dispatching import endings, giving_back, growth_offers, membership, placing, releasing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.records import epochs
+from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import ref_of
@@ -158,7 +158,8 @@ def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     made_there.count(core, attempt, said)
-    is_first = attempt.count(said)
+    is_first, placed = attempt.count(said), core.knowledge.workloads.get(attempt.workload)
+    attempt.size.counts(record.granted(placed) if placed is not None else {})
     releasing.heard(core, attempt, said, now)
     booked = reclaim_books.book(core, attempt, now)
     known = core.knowledge.workloads.get(attempt.workload)

@@ -79,6 +79,10 @@ class PlacedSize:
     refused: SizeRefusal | None = None
     ahead: ListedSize | None = None
     remaining: dict[str, int] = field(default_factory=dict)
+    counts_of: dict[str, int] = field(default_factory=dict)
+    given_of: dict[str, int] = field(default_factory=dict)
+    """How many pods were granted, by pod set, when its cluster counted them last, and when some were given back last:
+    of fewer, fewer of those that are over are free."""
 
     def follows(self, number: int, *, lowers: bool) -> None:
         """Take the number that the record has; it only goes up (Size 4). `lowers`: more is charged than it asks for."""
@@ -129,6 +133,14 @@ class PlacedSize:
         again_at = now + min(AGAIN_SECONDS * 2.0 ** min(times, 16), most)
         self.refused = SizeRefusal(number, why, since, times, again_at)
         return before is None or before.why != why
+
+    def counts(self, granted: dict[str, int]) -> None:
+        """Take that its cluster counts pods, of so many that are granted."""
+        self.counts_of = granted
+
+    def gives_of(self, granted: dict[str, int]) -> None:
+        """Take that what is given back is counted of so many."""
+        self.given_of = granted
 
     def drains(self, remaining: tuple[tuple[str, int], ...]) -> None:
         """Take how many pods are in the way of its answer, by pod set."""

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admission_writes, admitted_by, epochs, status_writes
+from gatelift.core.records import admission_writes, admitted_by, epochs, reclaimed, status_writes
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import TRUE, find, put
-from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, Workload
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, ReclaimablePod, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.values.keys import ANNOTATION_TERM
 
@@ -103,6 +103,11 @@ def _with_pods(one: PodSetAssignment, count: int) -> PodSetAssignment:
     return msgspec.structs.replace(one, resource_usage=usage, count=count)
 
 
-def shrink_write(record: Workload, admission: Admission) -> bytes:
-    """Write that a record is charged less: what it was answered that no more can run than that."""
-    return status_writes.status_write(record, admission=admission)
+def shrink_write(known: Workload, admission: Admission) -> bytes:
+    """Write that a record is charged less: what it was answered that no more can run than that.
+
+    With it that fewer of those that are over are free: else the next leader would take these off what is left (HD-551).
+    """
+    granted = {one.name: one.count or 0 for one in admission.pod_set_assignments}
+    over = tuple(ReclaimablePod(name, count) for name, count in reclaimed.lowered(known, granted))
+    return status_writes.status_write(known, admission=admission, reclaimable_pods=over)
