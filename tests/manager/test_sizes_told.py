@@ -9,12 +9,19 @@ from typing import Any
 
 import pytest
 
-from gatelift_wire.values.keys import ANNOTATION_SIZE, VERSION_OF_SIZES
+from gatelift_kube.deciding.writes import WriteError
+from gatelift_wire.values.keys import (
+    ANNOTATION_AT_DEADLINE,
+    ANNOTATION_RESIZE_DEADLINE,
+    ANNOTATION_SIZE,
+    VERSION_OF_SIZES,
+)
 from gatelift_wire.values.messages import Bid, BidKind, Commit, Confirm, Offer, Stop, Withdraw
 from gatelift_wire.values.refusals import Refusal
 from gatelift_wire.values.sizes import Resize, SliceFinished
 from support.manager.builders import Doc
 from support.manager.slice_world import (
+    THE_JOB,
     a_running_chain,
     a_slice_world,
     all_slices,
@@ -338,3 +345,172 @@ def test_sl_24_pods_that_are_over_are_not_taken_off_a_smaller_size(*, restart: b
     agent.count(key, active=3, remaining=3, reclaimable=1)
     world.advance(5.0)
     assert used(world) == 3
+
+
+# --- deadlines -------------------------------------------------------------------------------------------------------
+
+
+def a_refused_growth(policy: str, **of: Any) -> World:
+    """Return a chain whose cluster has no room for what its user wants, and what is to become of that after 60 s."""
+    world = an_answering_chain(**of)
+    marks = {ANNOTATION_RESIZE_DEADLINE: "60", **({ANNOTATION_AT_DEADLINE: policy} if policy else {})}
+    world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
+    world.agents["a"].grows = lambda offer: Bid(
+        key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_BUSY, text="no room", size=offer.size
+    )
+    resize(world, 5)
+    world.advance(45.0)
+    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "")]
+    return world
+
+
+@pytest.mark.parametrize("policy", ["", "keep", "what nobody knows"])
+def test_sl_52_a_growth_waits_on(policy: str) -> None:
+    world = a_refused_growth(policy)
+    world.advance(600.0)
+    assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
+
+
+def test_sl_52_a_growth_is_rolled_back_and_not_wanted_again_before_its_user_changes_it() -> None:
+    world = a_refused_growth("rollback")
+    world.advance(60.0)
+    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "OutOfSync")]
+    assert "ResizeRolledBack" in [one.reason for one in world.emitted]
+    world.restart()
+    world.advance(600.0)
+    assert (len(all_slices(world)), used(world), len(world.runs)) == (2, 3, 1)
+    world.agents["a"].grows = None
+    resize(world, 4)
+    world.advance(30.0)
+    assert (seen(world)[-1], used(world), len(world.runs)) == ((3, 4, 4, ""), 4, 1)
+
+
+def test_sl_52_what_is_rolled_back_may_shrink_all_the_same() -> None:
+    world = a_refused_growth("rollback")
+    world.advance(60.0)
+    resize(world, 2)
+    world.advance(10.0)
+    assert (seen(world)[-1], used(world)) == ((3, 2, 2, ""), 2)
+
+
+def test_sl_52_a_growth_moves_the_whole_chain() -> None:
+    world = a_refused_growth("move")
+    world.advance(120.0)
+    assert [(epoch, cluster) for _, epoch, cluster in world.runs] == [(1, "a"), (2, "b")]
+    assert (used(world), [one for one in seen(world) if not one[3]]) == (5, [(3, 5, 5, "")])
+    assert "ResizeMoved" in [one.reason for one in world.emitted]
+
+
+def test_sl_52_what_waits_for_quota_of_its_queue_has_no_deadline() -> None:
+    world = an_answering_chain(cpu=4)
+    marks = {ANNOTATION_RESIZE_DEADLINE: "60", ANNOTATION_AT_DEADLINE: "rollback"}
+    world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
+    resize(world, 5)
+    world.advance(600.0)
+    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "")]
+
+
+def test_sl_52_a_growth_that_is_written_and_refused_is_taken_back_by_a_later_size_and_its_answer() -> None:
+    """SL-52, SL-42: never by the deadline alone."""
+    world = an_answering_chain()
+    agent = world.agents["a"]
+    agent.refuse_size = Refusal.QUOTA_BUSY
+    agent.answers = False
+    resize(world, 5)
+    world.advance(250.0)
+    assert used(world) == 5
+    agent.refuse_size = None
+    agent.grows = lambda offer: Bid(
+        key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_BUSY, text="no room", size=offer.size
+    )
+    agent.silent = True
+    world.advance(100.0)
+    opened = [one for one in seen(world) if not one[3]]
+    assert (opened[0], used(world)) == ((3, 3, 5, ""), 5), "a deadline lowers nothing"
+    agent.silent = False
+    world.connect("a")
+    world.settle()
+    agent.answer_size(the_attempt(world).key)
+    world.advance(30.0)
+    opened = [one for one in seen(world) if not one[3]]
+    assert (opened, used(world)) == ([(3, 3, 3, ""), (4, 5, None, "")], 3)
+    assert (list(world.running), len(world.messages(Stop))) == (world.runs, 0)
+
+
+def test_sl_52_nothing_moves_while_its_cluster_is_away() -> None:
+    world = a_refused_growth("move")
+    world.cut("a", lost=True)
+    world.advance(600.0)
+    assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
+    assert not world.condition(all_slices(world)[0], "Evicted")
+
+
+# --- leaders ---------------------------------------------------------------------------------------------------------
+
+
+def test_sl_40_a_new_leader_says_a_size_only_of_a_record_in_its_own_term() -> None:
+    """SL-40, R3: also where all of it was let go."""
+    world = an_answering_chain()
+    resize(world, 5)
+    world.advance(5.0)
+    world.agents["a"].answers = False
+    world.boot()
+    terms: list[int] = []
+
+    def tell(who: Any, what: Any) -> None:
+        if isinstance(what, Resize):
+            (mark,) = all_slices(world)[-1]["status"]["admissionChecks"][0]["podSetUpdates"]
+            terms.append(int(mark["annotations"]["gatelift.dev/term"]))
+
+    world.links.tell = tell
+    for name in world.agents:
+        world.connect(name, **world.greetings[name])
+    world.advance(20.0)
+    assert (terms, used(world), len(world.runs)) == ([2], 5, 1)
+
+
+@pytest.mark.parametrize("steps", range(1, 40, 3))
+def test_sl_54_a_leader_that_dies_at_any_step_leaves_one_record_and_enough_charged(steps: int) -> None:
+    """SL-54, SL-12: at no moment is less charged than its cluster was told."""
+    world = an_answering_chain()
+    for wanted in (8, 2):
+        resize(world, wanted)
+        for _ in range(steps):
+            world.step()
+            _is_charged(world)
+        world.restart()
+        for agent in world.agents.values():
+            agent.answers = True
+        world.advance(20.0)
+        opened = [one for one in seen(world) if not one[3]]
+        assert ([one[1:] for one in opened], used(world), len(world.runs)) == ([(wanted, wanted, "")], wanted, 1)
+        assert dict(world.agents["a"].placements[the_attempt(world).key].counts) == {"main": wanted}
+
+
+def _is_charged(world: World) -> None:
+    """Check that no more is granted at its cluster than some slice is charged for."""
+    granted = [dict(one.counts).get("main", 0) for one in world.agents["a"].placements.values()]
+    assert max(charged(one) or 0 for one in all_slices(world)) >= max(granted, default=0)
+
+
+def test_sl_41_an_answer_is_of_no_use_once_its_cluster_lists_anew() -> None:
+    """SL-41: it was heard, and the write that lowers was refused; another agent may be there by now."""
+    world = a_running_chain()
+    resize(world, 2)
+    world.advance(2.0)
+
+    def refuses(write: Any) -> WriteError | None:
+        return WriteError.CONFLICT if b"podSetAssignments" in getattr(write, "body", b"") else None
+
+    world.fail = refuses
+    world.agents["a"].answer_size(the_attempt(world).key)
+    world.settle()
+    world.cut("a")
+    world.settle()
+    world.fail = None
+    world.connect("a")
+    world.advance(10.0)
+    assert (seen(world)[-1], used(world)) == ((2, 2, 3, ""), 3)
+    world.agents["a"].answer_size(the_attempt(world).key)
+    world.advance(10.0)
+    assert used(world) == 2

@@ -332,6 +332,14 @@ def growth_waits(cluster: str, why: str) -> str:
     return f'It grows what runs on cluster "{cluster}", and waits for that: {why}'
 
 
+def growth_over(cluster: str, seconds: float, *, moves: bool) -> str:
+    """Return what people are told where a cluster has had no room for a growth for as long as that was to wait."""
+    end = (
+        "all of it is queued anew, for other clusters" if moves else "it keeps the size that it has until that changes"
+    )
+    return f'Cluster "{cluster}" had no room for the size that is wanted for {seconds:g} s: {end}'
+
+
 def size_ahead(cluster: str, named: int, number: int) -> str:
     """Return what people are told where a cluster lists a later size than a record has."""
     return (

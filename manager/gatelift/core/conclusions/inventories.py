@@ -187,9 +187,8 @@ class Comparison:
 def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
     """Compare one placement of the record with what the cluster listed."""
     known = core.knowledge
-    attempt = core.attempts.get(
-        known.slices.holder(known.placed_uid(uid))
-    )  # it may have moved since the list was begun
+    holder = known.slices.holder(known.placed_uid(uid))  # it may have moved since the list was begun
+    attempt = core.attempts.get(holder)
     if attempt is None or attempt.state not in LIVE:
         return
     entry = listed.pop(attempt.key, None)

@@ -63,6 +63,7 @@ def _refused(core: Core, attempt: Attempt, said: SizeRefused, now: float) -> Non
         text = refused(attempt.cluster, said)
         core.event(ref_of(known), attempt.uid, SIZE_REFUSED, text, warning=True)
         core.note(text, attempt, warning=True)
+        core.mark_said_of(attempt)  # it may be refused for too long
     core.mark_attempt(attempt)
 
 

@@ -99,6 +99,7 @@ def _weigh(core: Core, attempt: Attempt, view: ClusterView, asked: OfferRound, n
         return False
     if bid.kind is not BidKind.HELD:
         attempt.not_used(view.name, said(bid))
+        core.mark_said_of(attempt)  # it may wait for too long
         giving_back.give_back(core, attempt, now)
         return False
     if asked.bid_at[view.name] + bid.hold_seconds - settings.hold_margin_seconds <= now:

@@ -78,6 +78,8 @@ class PlacedSize:
     said_session: int = 0
     refused: SizeRefusal | None = None
     ahead: ListedSize | None = None
+    waits_since: float | None = None
+    """Of what is to grow: since when its cluster keeps it waiting."""
     remaining: dict[str, int] = field(default_factory=dict)
     counts_of: dict[str, int] = field(default_factory=dict)
     given_of: dict[str, int] = field(default_factory=dict)
@@ -141,6 +143,16 @@ class PlacedSize:
     def gives_of(self, granted: dict[str, int]) -> None:
         """Take that what is given back is counted of so many."""
         self.given_of = granted
+
+    def waits(self, now: float) -> float:
+        """Take that the cluster of its chain keeps it waiting; return since when."""
+        if self.waits_since is None:
+            self.waits_since = now
+        return self.waits_since
+
+    def waits_no_more(self) -> None:
+        """Take that it does not."""
+        self.waits_since = None
 
     def drains(self, remaining: tuple[tuple[str, int], ...]) -> None:
         """Take how many pods are in the way of its answer, by pod set."""

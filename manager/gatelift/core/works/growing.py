@@ -87,6 +87,15 @@ def _unfit(core: Core, placed: Attempt, number: int) -> str:
     return fit.unusable(view) or fit.too_old(view)
 
 
+def is_kept_waiting(core: Core, target: Workload) -> bool:
+    """Say whether the cluster of its chain keeps a slice from growing what runs, by what is known of it here."""
+    chain = core.knowledge.slices.of(target.metadata.uid)
+    placed = core.attempts.get(chain.record.uid) if chain is not None and chain.record is not None else None
+    if chain is None or chain.record is None or placed is None or not placed.live:
+        return False
+    return bool(_unfit(core, placed, chain.record.number))
+
+
 def why_not(case: Case) -> tuple[str, str] | None:
     """Return reason and message of what keeps a slice from growing what runs: its cluster is away, or knows no sizes.
 
