@@ -213,7 +213,7 @@ def test_sl_23_to_zero_and_up_again(monkeypatch: pytest.MonkeyPatch, queue: str)
 def test_sl_24_what_is_reclaimed_is_not_charged_again_with_another_size(
     monkeypatch: pytest.MonkeyPatch, queue: str
 ) -> None:
-    """SL-24, EJ-005 to EJ-008, EJ-049: with six completions left for ten pods, no more than these are charged."""
+    """SL-24: no more are charged than are left to run, and in the end none."""
     history = SizedHistory(monkeypatch, queue=queue)
     history.begins(3, runs=20.0, completions=12)
     history.account.first = set()

@@ -70,7 +70,7 @@ def test_sl_58_a_person_says_fenced_with_a_growth_under_way(monkeypatch: pytest.
 
 @STEPS
 def test_sl_34_an_evicted_chain_is_queued_with_its_size(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """SL-34, EJ-017, EJ-020: all pods drain, then the quota goes; who asked for more is not worse off."""
+    """SL-34, EJ-020: all pods drain, then the quota goes; who asked for more is not worse off."""
     history = SizedHistory(monkeypatch)
     history.begins(3)
     history.resize(10)

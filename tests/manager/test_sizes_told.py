@@ -11,8 +11,6 @@ import pytest
 
 from gatelift_kube.deciding.writes import WriteError
 from gatelift_wire.values.keys import (
-    ANNOTATION_AT_DEADLINE,
-    ANNOTATION_RESIZE_DEADLINE,
     ANNOTATION_SIZE,
     VERSION_OF_SIZES,
 )
@@ -21,43 +19,23 @@ from gatelift_wire.values.refusals import Refusal
 from gatelift_wire.values.sizes import Resize, SliceFinished
 from support.manager.builders import Doc
 from support.manager.slice_world import (
-    THE_JOB,
     a_running_chain,
     a_slice_world,
     all_slices,
+    an_answering_chain,
     an_elastic_job,
     charged,
     ref_of,
     resize,
+    resizes,
     seen,
     the_attempt,
     used,
+    waits_for,
 )
 from support.manager.world import World
 
 HOME = pytest.mark.parametrize("clusters", [(), ("a", "b")], ids=["at home", "at a worker"])
-
-
-def resizes(world: World) -> list[tuple[int, int]]:
-    """Return number and count of each Resize that was said."""
-    return [(one.number, one.pod_sets[0].count) for _, one in world.messages(Resize)]
-
-
-def waits_for(world: World) -> str:
-    """Return why the slice that waits has no quota."""
-    return str(world.condition(all_slices(world)[-1], "QuotaReserved").get("message", ""))
-
-
-def an_answering_chain(**of: Any) -> World:
-    """Return a chain whose cluster answers each size at once."""
-    world = a_running_chain(**of)
-    for agent in world.agents.values():
-        agent.answers = True
-        for key, held in agent.placements.items():
-            if held.size:
-                agent.answer_size(key)
-    world.settle()
-    return world
 
 
 # --- growing -------------------------------------------------------------------------------------------------------
@@ -335,7 +313,7 @@ def a_chain_with_pods_that_are_over() -> World:
 
 
 def test_sl_24_pods_that_are_over_are_not_taken_off_a_smaller_size() -> None:
-    """SL-24, HD-551: six completions are left for ten pods, so four are free; of four pods none is, and all may run."""
+    """SL-24, HD-551, EJ-007: six completions are left for ten pods, so four are free; of four pods none is, and all may run."""
     world = a_chain_with_pods_that_are_over()
     resize(world, 4)
     world.advance(5.0)
@@ -355,104 +333,6 @@ def test_sl_24_nor_by_a_leader_that_begins_with_the_smaller_size() -> None:
     world.restart()
     world.advance(5.0)
     assert (seen(world)[-1][:3], used(world)) == ((2, 4, 4), 4)
-
-
-# --- deadlines -------------------------------------------------------------------------------------------------------
-
-
-def a_refused_growth(policy: str, **of: Any) -> World:
-    """Return a chain whose cluster has no room for what its user wants, and what is to become of that after 60 s."""
-    world = an_answering_chain(**of)
-    marks = {ANNOTATION_RESIZE_DEADLINE: "60", **({ANNOTATION_AT_DEADLINE: policy} if policy else {})}
-    world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
-    world.agents["a"].grows = lambda offer: Bid(
-        key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_BUSY, text="no room", size=offer.size
-    )
-    resize(world, 5)
-    world.advance(45.0)
-    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "")]
-    return world
-
-
-@pytest.mark.parametrize("policy", ["", "keep", "what nobody knows"])
-def test_sl_52_a_growth_waits_on(policy: str) -> None:
-    world = a_refused_growth(policy)
-    world.advance(600.0)
-    assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
-
-
-def test_sl_52_a_growth_is_rolled_back_and_not_wanted_again_before_its_user_changes_it() -> None:
-    world = a_refused_growth("rollback")
-    world.advance(60.0)
-    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "OutOfSync")]
-    assert "ResizeRolledBack" in [one.reason for one in world.emitted]
-    world.restart()
-    world.advance(600.0)
-    assert (len(all_slices(world)), used(world), len(world.runs)) == (2, 3, 1)
-    world.agents["a"].grows = None
-    resize(world, 4)
-    world.advance(30.0)
-    assert (seen(world)[-1], used(world), len(world.runs)) == ((3, 4, 4, ""), 4, 1)
-
-
-def test_sl_52_what_is_rolled_back_may_shrink_all_the_same() -> None:
-    world = a_refused_growth("rollback")
-    world.advance(60.0)
-    resize(world, 2)
-    world.advance(10.0)
-    assert (seen(world)[-1], used(world)) == ((3, 2, 2, ""), 2)
-
-
-def test_sl_52_a_growth_moves_the_whole_chain() -> None:
-    world = a_refused_growth("move")
-    world.advance(120.0)
-    assert [(epoch, cluster) for _, epoch, cluster in world.runs] == [(1, "a"), (2, "b")]
-    assert (used(world), [one for one in seen(world) if not one[3]]) == (5, [(3, 5, 5, "")])
-    assert "ResizeMoved" in [one.reason for one in world.emitted]
-
-
-def test_sl_52_what_waits_for_quota_of_its_queue_has_no_deadline() -> None:
-    world = an_answering_chain(cpu=4)
-    marks = {ANNOTATION_RESIZE_DEADLINE: "60", ANNOTATION_AT_DEADLINE: "rollback"}
-    world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
-    resize(world, 5)
-    world.advance(600.0)
-    assert seen(world) == [(1, 3, 3, ""), (2, 5, None, "")]
-
-
-def test_sl_52_a_growth_that_is_written_and_refused_is_taken_back_by_a_later_size_and_its_answer() -> None:
-    """SL-52, SL-42: never by the deadline alone."""
-    world = an_answering_chain()
-    agent = world.agents["a"]
-    agent.refuse_size = Refusal.QUOTA_BUSY
-    agent.answers = False
-    resize(world, 5)
-    world.advance(250.0)
-    assert used(world) == 5
-    agent.refuse_size = None
-    agent.grows = lambda offer: Bid(
-        key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_BUSY, text="no room", size=offer.size
-    )
-    agent.silent = True
-    world.advance(100.0)
-    opened = [one for one in seen(world) if not one[3]]
-    assert (opened[0], used(world)) == ((3, 3, 5, ""), 5), "a deadline lowers nothing"
-    agent.silent = False
-    world.connect("a")
-    world.settle()
-    agent.answer_size(the_attempt(world).key)
-    world.advance(30.0)
-    opened = [one for one in seen(world) if not one[3]]
-    assert (opened, used(world)) == ([(3, 3, 3, ""), (4, 5, None, "")], 3)
-    assert (list(world.running), len(world.messages(Stop))) == (world.runs, 0)
-
-
-def test_sl_52_nothing_moves_while_its_cluster_is_away() -> None:
-    world = a_refused_growth("move")
-    world.cut("a", lost=True)
-    world.advance(600.0)
-    assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
-    assert not world.condition(all_slices(world)[0], "Evicted")
 
 
 # --- leaders ---------------------------------------------------------------------------------------------------------

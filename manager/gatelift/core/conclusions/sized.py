@@ -3,7 +3,7 @@
 An answer counts for the size that the record has, of a placement that lives and does not end (Size 5). It changes what
 is known, the write that lowers a charge follows in a pass (`works.shrinking`). A refusal takes nothing back (Size 3). A
 size above the record's holds its workload, and is charged (P7, HD-34): no size is said to it before a person has raised
-the number above that. Neighbours: `reports`, `inventories`; `dispatching.resizing` says sizes.
+the number above that. Neighbours: `reports`, `inventories`.
 """
 
 from __future__ import annotations

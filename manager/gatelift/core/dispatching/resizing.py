@@ -3,8 +3,8 @@
 Said is the size of the record, which was written before (Size 2); never what waits to grow it. In a session that was
 resumed the number is confirmed; to an agent that has begun anew it is said with its pod sets, by which what it opens
 starts with what is added to them (decision 117). What was refused is said again, after pauses: a busy cluster needs no
-new number for that. A cluster that has listed a later size than the record's is told none (HD-34). Neighbours:
-`placing` commits with a size, `conclusions.sized` takes the answers.
+new number for that. A cluster that has listed a later size than the record's is told none (HD-34). Neighbour:
+`placing` commits with a size.
 """
 
 from __future__ import annotations
