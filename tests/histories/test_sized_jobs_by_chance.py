@@ -45,7 +45,7 @@ def comes_to_rest(history: SizedHistory, cluster: str, wanted: int) -> None:
     """Mend what is broken, start who is dead, and wait until all is as it is wanted."""
     if cluster != "local":
         history.mend(cluster)
-    for _ in range(6):  # who was to die after a write may do so yet
+    for _ in range(15):  # who was to die after a write may do so yet
         history.passes(20.0)
         if cluster != "local" and not history.world.alive(cluster):
             history.world.start_agent(cluster)

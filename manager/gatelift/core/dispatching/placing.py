@@ -117,7 +117,7 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     work = core.knowledge.work_of(known)
     if work.gathered is not None:
         return order_of_all(core, attempt, work, work.gathered)
-    asked = requests.said(core, attempt, known, owner.kind)
+    asked = requests.said(core, attempt, owner.kind)
     counts = {one.name: one.count for one in asked} if requests.is_sized(core, attempt.uid) else record.granted(known)
     parts = owner.kind.parts(owner.object, owner.raw, counts)
     name = owner.object.metadata.name

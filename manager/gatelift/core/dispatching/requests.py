@@ -45,11 +45,12 @@ def of_size(core: Core, attempt: Attempt, known: Workload) -> tuple[PodSetReques
     return tuple(of_pods(one, min(one.count, asked.get(one.name, one.count))) for one in granted)
 
 
-def said(core: Core, attempt: Attempt, known: Workload, kind: Kind[Any]) -> tuple[PodSetRequest, ...]:
+def said(core: Core, attempt: Attempt, kind: Kind[Any]) -> tuple[PodSetRequest, ...]:
     """Return the pod sets as a Commit or a Resize says them, with what is added to their pods.
 
     KindError: checks contradict each other in what they add.
     """
+    known = core.knowledge.workloads[attempt.workload]
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     asked = with_uncounted(core, of_size(core, attempt, known), known)
     marks = additions.NO_MARKS if kind.pods_are_children else additions.start_marks(known)

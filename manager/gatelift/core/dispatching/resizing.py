@@ -69,7 +69,7 @@ def _message(case: Case, owner: Owner, number: int) -> Message | None:
     if said == number and core.sessions.keeps(attempt.cluster, session) and attempt.size.refused is None:
         return Confirm(keys=(attempt.key,), sizes=(PlacementSize(key=attempt.key, number=number),))
     try:
-        pod_sets = requests.said(core, attempt, case.known, owner.kind)
+        pod_sets = requests.said(core, attempt, owner.kind)
     except KindError as error:
         core.note(f"size {number} cannot be said: {error}", attempt, warning=True)
         return None
