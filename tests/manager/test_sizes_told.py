@@ -313,7 +313,7 @@ def a_chain_with_pods_that_are_over() -> World:
 
 
 def test_sl_24_pods_that_are_over_are_not_taken_off_a_smaller_size() -> None:
-    """SL-24, HD-551, EJ-007: six completions are left for ten pods, so four are free; of four pods none is, and all may run."""
+    """SL-24, HD-551, EJ-007: six are left to run of ten pods, so four are free; of four none is, and all may run."""
     world = a_chain_with_pods_that_are_over()
     resize(world, 4)
     world.advance(5.0)
