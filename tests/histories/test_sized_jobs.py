@@ -14,7 +14,7 @@ from gatelift_kube.values.resources import JOB, POD
 from support.sim.history import ON_TERMINAL
 from support.sim.sized_history import NAME, SizedHistory
 
-STEPS = pytest.mark.parametrize("step", range(1, 25, 2))
+STEPS = pytest.mark.parametrize("step", range(1, 25, 4))
 """Hundredths of a second after the user's change: the slice is made after one, the last pod is let go after twenty."""
 QUEUES = pytest.mark.parametrize("queue", ["travels", "stays"])
 

@@ -16,7 +16,7 @@ from gatelift_wire.values.keys import (
 )
 from gatelift_wire.values.messages import Bid, BidKind, Commit, Confirm, Offer, Stop, Withdraw
 from gatelift_wire.values.refusals import Refusal
-from gatelift_wire.values.sizes import Resize, SliceFinished
+from gatelift_wire.values.sizes import Resize, SizeRefused, SliceFinished
 from support.manager.builders import Doc
 from support.manager.slice_world import (
     a_running_chain,
@@ -404,3 +404,29 @@ def test_sl_41_an_answer_is_of_no_use_once_its_cluster_lists_anew() -> None:
     world.agents["a"].answer_size(the_attempt(world).key)
     world.advance(10.0)
     assert used(world) == 2
+
+
+def test_a_cluster_that_refuses_in_ever_other_words_is_told_of_once() -> None:
+    """HD-552: no worker fills the log, or the events of a namespace, with what it says of a size."""
+    world = an_answering_chain()
+    agent, key = world.agents["a"], the_attempt(world).key
+    agent.refuse_size = Refusal.QUOTA_BUSY
+    resize(world, 5)
+    world.advance(2.0)
+    for turn in range(50):
+        agent.say(SizeRefused(key=key, number=2, refusal=Refusal.QUOTA_BUSY, text=f"no room, {turn}"))
+        world.advance(0.1)
+    assert len([one for one in world.emitted if one.reason == "SizeRefused"]) == 1
+    assert len(resizes(world)) < 10
+
+
+def test_sl_56_a_later_size_that_says_no_counts_holds_the_workload_too() -> None:
+    world = an_answering_chain()
+    (held,) = world.agents["a"].placements.values()
+    held.size, held.counts = 7, ()
+    world.connect("a")
+    world.advance(10.0)
+    said = len(resizes(world))
+    resize(world, 2)
+    world.advance(30.0)
+    assert (used(world), len(resizes(world))) == (3, said)

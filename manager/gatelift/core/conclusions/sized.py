@@ -57,7 +57,7 @@ def _answered(core: Core, attempt: Attempt, number: int, session: int, now: floa
 
 def _refused(core: Core, attempt: Attempt, said: SizeRefused, now: float) -> None:
     settings = core.settings.dispatch
-    is_news = attempt.size.is_refused(said.number, f"{said.refusal.value}: {said.text}", now, settings.give_up_max)
+    is_news = attempt.size.is_refused(said.number, said.refusal.value, now, settings.give_up_max)
     known = core.knowledge.workloads.get(attempt.workload)
     if is_news and known is not None:
         text = refused(attempt.cluster, said)
@@ -81,7 +81,7 @@ def listed(core: Core, attempt: Attempt, entry: InventoryEntry, now: float) -> N
         return
     number = requests.number_of(core, attempt.uid)
     before, known = attempt.size.ahead, core.knowledge.workloads.get(attempt.workload)
-    attempt.size.lists(entry.size, entry.granted if entry.size > number else ())
+    attempt.size.lists(entry.size, entry.granted, above=number)
     if known is None or before == attempt.size.ahead:
         return
     core.ledger.engine.workload_changed(kept_record.charged(core, known), now)

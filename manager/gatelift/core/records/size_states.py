@@ -158,9 +158,9 @@ class PlacedSize:
         """Take how many pods are in the way of its answer, by pod set."""
         self.remaining = dict(remaining)
 
-    def lists(self, number: int, granted: tuple[tuple[str, int], ...]) -> None:
-        """Take the size that it is listed with; `granted`: what that grants where it is later than the record's."""
-        self.ahead = ListedSize(number, dict(granted)) if granted else None
+    def lists(self, number: int, granted: tuple[tuple[str, int], ...], *, above: int) -> None:
+        """Take the size that it is listed with, and what that grants; `above`: the number that its record has."""
+        self.ahead = ListedSize(number, dict(granted)) if number > above else None
 
     def is_ahead(self, number: int) -> bool:
         """Say whether its cluster has listed a later size than this."""
