@@ -28,6 +28,7 @@ from support.manager.slice_world import (
     ref_of,
     resize,
     seen,
+    the_attempt,
     used,
 )
 from support.manager.world import World
@@ -157,14 +158,16 @@ def test_sl_13_a_record_that_moves_while_an_inventory_is_compared_is_found_on_it
         applied=agent.applied,
         entries=agent.inventory(),
     )
-    comparison = inventories.Comparison(core, listed)
-    assert not comparison.step(core)
     queue = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
     flavors = world.api.objects[queue]["spec"]["resourceGroups"]
     flavors[0]["flavors"][0]["resources"][0]["nominalQuota"] = "8"
     world.api.edit(queue, lambda one: one["spec"].update(resourceGroups=flavors))
+    while charged(all_slices(world)[1]) is None:
+        assert world.step()
+    comparison = inventories.Comparison(core, listed)
+    assert not comparison.step(core)
     world.advance(5.0)
-    assert used(world) == 5, "the record has moved"
+    assert the_attempt(world).uid == all_slices(world)[1]["metadata"]["uid"], "the record has moved"
     while not comparison.step(core):
         pass
     world.advance(30.0)

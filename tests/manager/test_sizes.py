@@ -58,10 +58,14 @@ def test_sl_10_more_pods_are_a_slice_that_becomes_the_record_and_nothing_is_star
     """SL-10, SL-11: KEP-77, scale-up, points 1 to 5; WS-036, WS-039, MK-001 as far as records go."""
     world = a_running_chain(clusters=clusters)
     assert seen(world) == [(1, 3, 3, "")]
-    runs, offers = list(world.runs), len(world.messages(Offer))
+    runs = list(world.runs)
+    offers = [(cluster, one.size) for cluster, one in world.messages(Offer)]
+    home = the_attempt(world).cluster
     resize(world, 5)
     world.advance(5.0)
-    assert len(world.messages(Offer)) == offers, "where it is placed is copied and not chosen"
+    asked = [(cluster, one.size) for cluster, one in world.messages(Offer)]
+    assert asked == [*offers, (home, 2)], "only where it runs is asked, for what it grows by"
+    assert world.messages(Offer)[-1][1].pod_sets[0].count == 2
     assert seen(world) == [(1, 3, 3, "WorkloadSliceReplaced"), (2, 5, 5, "")]
     assert (world.runs, list(world.running)) == (runs, runs)
     assert not world.messages(Stop)
@@ -146,7 +150,7 @@ def test_kueues_words_are_said_of_a_slice_whose_place_is_taken() -> None:
 
 
 def test_ej_018_the_new_one_is_seen_admitted_before_the_old_one_is_finished() -> None:
-    """EJ-018, SL-12: and the engine charges one of both at any moment."""
+    """EJ-018, SL-12: and the engine charges one of both at any moment; of what grows while its cluster is asked."""
     world = a_running_chain()
     resize(world, 5)
     happened: list[tuple[int | None, str, int]] = []
@@ -156,7 +160,7 @@ def test_ej_018_the_new_one_is_seen_admitted_before_the_old_one_is_finished() ->
         if state not in happened:
             happened.append(state)
     replaced = "WorkloadSliceReplaced"
-    assert happened == [(None, "", 3), (5, "", 5), (5, replaced, 5)]
+    assert happened == [(None, "", 3), (None, "", 5), (5, "", 5), (5, replaced, 5)]
 
 
 def test_sl_12_the_books_have_one_charge_of_a_chain_and_it_is_the_records() -> None:

@@ -9,6 +9,7 @@ from gatelift_kinds.registry import BARE_KIND, POD_KIND, Registry
 from gatelift_kinds.shared import markers
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
+from gatelift_wire.values.keys import VERSION_OF_SIZES
 from support.manager import api
 from support.manager.builders import NAMESPACE, Doc, a_setting
 from support.manager.slice_world import all_slices, finished, number, ref_of, used
@@ -23,7 +24,10 @@ THE_TRAINING = ObjectRef(TRAINING, ObjectKey(NAMESPACE, "train"))
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Return a world in which a training of one leader and three workers runs."""
     monkeypatch.setitem(api.ALL, f"{TRAINING.api_version}/{TRAINING.kind}", TRAINING)
-    found = a_world(a_setting(cpu=12), kinds=Registry(POD_KIND, ElasticTrainingKind(), BARE_KIND))
+    found = a_world(a_setting(cpu=12), clusters=(), kinds=Registry(POD_KIND, ElasticTrainingKind(), BARE_KIND))
+    for name in ("a", "b"):
+        found.connect(name, version=VERSION_OF_SIZES)
+    found.advance(3.0)
     found.api.apply(
         {
             "apiVersion": TRAINING.api_version,

@@ -328,3 +328,24 @@ def queue_gone_in_use(name: str) -> str:
         f"ClusterQueue {name} is gone while Workloads hold quota of it: what it had borrowed is lent to nobody until "
         "they have ended; make it anew in its cohort, or delete them"
     )
+
+
+def growth_waits(cluster: str, why: str) -> str:
+    """Return what people are told of a growth that waits for the cluster on which its work runs."""
+    return f'It grows what runs on cluster "{cluster}", and waits for that: {why}'
+
+
+def growth_over(cluster: str, seconds: float, *, moves: bool) -> str:
+    """Return what people are told where a cluster has had no room for a growth for as long as that was to wait."""
+    end = (
+        "all of it is queued anew, for other clusters" if moves else "it keeps the size that it has until that changes"
+    )
+    return f'Cluster "{cluster}" had no room for the size that is wanted for {seconds:g} s: {end}'
+
+
+def size_ahead(cluster: str, named: int, number: int) -> str:
+    """Return what people are told where a cluster lists a later size than a record has."""
+    return (
+        f"Cluster {cluster} lists size {named} of it, and its record is of size {number}: it is charged for what that "
+        f"lets run, and no other size is told. Raise the annotation gatelift.dev/size above {named} to go on"
+    )

@@ -29,6 +29,7 @@ from gatelift_wire.values.messages import (
     ObjectReport,
     Offer,
     PodSetCounts,
+    PodSetRequest,
     Refused,
     Report,
     Stop,
@@ -36,6 +37,7 @@ from gatelift_wire.values.messages import (
     Withdraw,
 )
 from gatelift_wire.values.refusals import Refusal
+from gatelift_wire.values.sizes import Resize, SizeRefused, SliceFinished
 from support.manager.api import Doc
 
 if TYPE_CHECKING:
@@ -127,6 +129,9 @@ class Held:
     confirmed: int = 0
     final: Report | None = None
     called: str = ""
+    size: int = 0
+    """The number of its size, of elastic work."""
+    counts: tuple[tuple[str, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -155,12 +160,17 @@ class ScriptedAgent:
     applied: int = 0
     mark: str = ""
     commits: list[PlacementKey] = field(default_factory=list)
+    answers: bool = False
+    """Whether it answers each size at once, as one whose surplus has gone."""
+    grows: Callable[[Offer], Bid] | None = None
+    """What it answers to the offer of a growth; None: it holds the room."""
+    refuse_size: Refusal | None = None
 
     def receive(self, session: int, sequence: int, message: Message) -> None:
         if session != self.session:
             return
         self.applied = sequence
-        if self.silent:
+        if self.silent or self._is_of_a_size(message):
             return
         match message:
             case Offer():
@@ -180,6 +190,20 @@ class ScriptedAgent:
                 self._stop(message.key)
             case Forget():
                 self.placements.pop(message.key, None)
+
+    def _is_of_a_size(self, message: Message) -> bool:
+        """Take what is about a size alone."""
+        match message:
+            case Offer(size=size) if size:
+                held = Bid(key=message.key, kind=BidKind.HELD, hold_seconds=30.0, size=size)
+                self.say(self.grows(message) if self.grows is not None else held)
+            case Resize():
+                self._resize(message.key, message.number, message.pod_sets)
+            case Withdraw(size=size) if size:
+                pass
+            case _:
+                return False
+        return True
 
     def say(self, report: Report) -> None:
         self.world.report(self.name, self.session, report)
@@ -215,8 +239,27 @@ class ScriptedAgent:
         self.commits.append(key)
         self.placements[key] = Held(commit=commit, state="Gated", confirmed=self.session)
         self.say(Applied(key=key))
+        if commit.size:
+            self._resize(key, commit.size, commit.pod_sets)
         if self.auto:
             self._start(key)
+
+    def _resize(self, key: PlacementKey, number: int, pod_sets: tuple[PodSetRequest, ...]) -> None:
+        """Keep the rules of sizes: none at or below the one that it has is taken (Size 4)."""
+        held = self.placements.get(key)
+        if held is None or held.commit is None or number < held.size:
+            return
+        if number > held.size and self.refuse_size is not None:
+            self.say(SizeRefused(key=key, number=number, refusal=self.refuse_size, text="as told"))
+            return
+        if number > held.size:
+            held.size, held.counts = number, tuple((one.name, one.count) for one in pod_sets)
+        if self.answers:
+            self.answer_size(key)
+
+    def answer_size(self, key: PlacementKey, number: int = 0) -> None:
+        """Say that no more runs, or can start, than its size (or another one) grants."""
+        self.say(SliceFinished(key=key, number=number or self.placements[key].size))
 
     def _start(self, key: PlacementKey) -> None:
         held = self.placements[key]
@@ -287,7 +330,14 @@ class ScriptedAgent:
     def inventory(self) -> tuple[InventoryEntry, ...]:
         return tuple(
             InventoryEntry(
-                key=key, namespace="team", name=held.name, state=held.state, lifted=held.lifted, given=self.mark
+                key=key,
+                namespace="team",
+                name=held.name,
+                state=held.state,
+                lifted=held.lifted,
+                given=self.mark,
+                size=held.size,
+                granted=held.counts,
             )
             for key, held in sorted(self.placements.items())
             if held.state != "Held"  # nothing of a hold exists, it expires by itself

@@ -8,7 +8,8 @@ from gatelift.core.records.attempts import Attempt
 from gatelift_kinds.registry import WITH_SLICES
 from gatelift_kinds.shared import markers
 from gatelift_kube.values.resources import CLUSTER_QUEUE, JOB, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE
+from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE, VERSION_OF_SIZES
+from gatelift_wire.values.sizes import Resize
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
 from support.manager.world import World, a_world
 
@@ -28,9 +29,11 @@ def an_elastic_job(name: str = "work", *, parallelism: int = 3, at_home: bool = 
 
 def a_slice_world(*, cpu: int = 10, clusters: tuple[str, ...] = ("a", "b"), **settings: Any) -> World:
     """Return a world in which elastic Jobs are served."""
-    return a_world(
-        a_setting(cpu=cpu, clusters=clusters), clusters=clusters or ("local",), kinds=WITH_SLICES, **settings
-    )
+    world = a_world(a_setting(cpu=cpu, clusters=clusters), clusters=(), kinds=WITH_SLICES, **settings)
+    for name in clusters or ("local",):
+        world.connect(name, version=VERSION_OF_SIZES)
+    world.advance(3.0)
+    return world
 
 
 def a_running_chain(*, parallelism: int = 3, clusters: tuple[str, ...] = ("a", "b"), **of_world: Any) -> World:
@@ -107,3 +110,25 @@ def hold_queue(world: World, policy: str) -> None:
     """Let an administrator stop the queue, or let it go on."""
     world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy=policy))
     world.advance(20.0)
+
+
+def resizes(world: World) -> list[tuple[int, int]]:
+    """Return number and count of each Resize that was said."""
+    return [(one.number, one.pod_sets[0].count) for _, one in world.messages(Resize)]
+
+
+def waits_for(world: World) -> str:
+    """Return why the slice that waits has no quota."""
+    return str(world.condition(all_slices(world)[-1], "QuotaReserved").get("message", ""))
+
+
+def an_answering_chain(**of: Any) -> World:
+    """Return a chain whose cluster answers each size at once."""
+    world = a_running_chain(**of)
+    for agent in world.agents.values():
+        agent.answers = True
+        for key, held in agent.placements.items():
+            if held.size:
+                agent.answer_size(key)
+    world.settle()
+    return world

@@ -11,7 +11,7 @@ from gatelift.core import texts
 from gatelift.core.api.asks import WriteAsk
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.conclusions import epoch_texts, recovery_texts, reports
+from gatelift.core.conclusions import epoch_texts, recovery_texts, reports, sized
 from gatelift.core.dispatching.unexplained import is_compared
 from gatelift.core.records.record import Record
 from gatelift.core.records.status_writes import held_write
@@ -25,11 +25,12 @@ NOTHING = ("", "")
 
 def why(core: Core, rec: Record) -> tuple[str, str] | None:
     """Return reason and message of what a Workload is to bear, None where it bears nothing."""
-    if not rec.reserved or rec.finished or not core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
+    attempt = core.attempts.get(rec.uid)
+    if rec.reserved and attempt is not None and attempt.live and sized.is_ahead(core, attempt):
+        return sized.SIZE_AHEAD, truncated(sized.why_held(core, attempt))
+    if not rec.reserved or rec.finished or not core.caution.holds(core.knowledge.placed_uid(rec.uid)):
         return None
-    return texts.EPOCH_AHEAD, truncated(
-        reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
-    )
+    return texts.EPOCH_AHEAD, truncated(reports.why_held(core, core.knowledge.placed_uid(rec.uid), rec.highest_epoch))
 
 
 def show(case: Case) -> None:

@@ -11,7 +11,7 @@ from heapq import heapify, heappop
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import PlacementsInventoried
-from gatelift.core.conclusions import absences, belief, recovery_lists, reports
+from gatelift.core.conclusions import absences, belief, recovery_lists, reports, sized
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.dispatching import endings, membership, placing
 from gatelift.core.records.attempt_states import LIVE, AttemptState, Wire
@@ -186,8 +186,9 @@ class Comparison:
 
 def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
     """Compare one placement of the record with what the cluster listed."""
-    slices = core.knowledge.slices
-    attempt = core.attempts.get(slices.holder(slices.chain_uid(uid)))  # it may have moved since the list was begun
+    known = core.knowledge
+    holder = known.slices.holder(known.placed_uid(uid))  # it may have moved since the list was begun
+    attempt = core.attempts.get(holder)
     if attempt is None or attempt.state not in LIVE:
         return
     entry = listed.pop(attempt.key, None)
@@ -266,6 +267,7 @@ def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, facts: Inventor
     attempt.listed(facts.session, over=_over(entry), wants_objects=entry.state.upper() in UNFINISHED or others)
     if others and not _is_lost_group(core, attempt):
         return  # which objects are meant is said again; until that is answered it stays as it was
+    sized.listed(core, attempt, entry, core.now)
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)
     else:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState, Reported
-from gatelift.core.conclusions import belief, claims, epoch_texts, kept_reports, made_there, news, recovery_lists
+from gatelift.core.conclusions import belief, claims, epoch_texts, kept_reports, made_there, news, recovery_lists, sized
 from gatelift.core.conclusions.claims import Claim
 from gatelift.core.conclusions.raising import LOOK
-from gatelift.core.dispatching import endings, giving_back, membership, placing, releasing, waking
+from gatelift.core.dispatching import endings, giving_back, growth_offers, membership, placing, releasing, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
-from gatelift.core.records import epochs
+from gatelift.core.records import epochs, record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Wire
 from gatelift.core.records.attempts import Attempt, Outcome
 from gatelift.core.records.knowledge import ref_of
@@ -51,10 +51,14 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     view = core.view(upcall.cluster)
     if isinstance(message, Capacity | CertificateRequest) or view is None:
         return
-    if isinstance(message, SliceFinished | Drained | SizeRefused | SizeWanted):
-        return  # of a size that nobody here has said: no charge follows it yet (decision 106)
     if view.session != upcall.session or view.state is LinkState.LOST:
         return  # R6, R2: a second wall, the links drop it before
+    if isinstance(message, SliceFinished | Drained | SizeRefused | SizeWanted):
+        sized.take(core, upcall, message, now)
+        return
+    if isinstance(message, Bid) and message.size:
+        growth_offers.answered(core, upcall.cluster, upcall.session, message, now)
+        return
     if isinstance(message, Bid):
         _bid(core, upcall.cluster, upcall.session, message, now)
         return
@@ -155,7 +159,8 @@ def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
 def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
     """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
     made_there.count(core, attempt, said)
-    is_first = attempt.count(said)
+    is_first, placed = attempt.count(said), core.knowledge.workloads.get(attempt.workload)
+    attempt.size.counts(record.granted(placed) if placed is not None else {})
     releasing.heard(core, attempt, said, now)
     booked = reclaim_books.book(core, attempt, now)
     known = core.knowledge.workloads.get(attempt.workload)

@@ -45,7 +45,7 @@ def _first_round(case: Case, owner: Owner) -> None:
     attempt.used_nowhere({})
     ranked, short = candidates(case, owner)
     if not ranked:
-        if not short or not _is_patient(core, attempt, short, now):
+        if not short or not is_patient(core, attempt, short, now):
             giving_back.give_back(core, attempt, now)
         return
     core.cluster_waiters.wants_no_room(attempt.uid)
@@ -57,7 +57,7 @@ def _first_round(case: Case, owner: Owner) -> None:
     _offer(case, owner, asked, names[:1] if alone else _some(core, names, now))
 
 
-def _is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> bool:
+def is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> bool:
     """Wait for room at these; False when that has had its time: what is kept for them is kept from all others.
 
     They have so long from when one of them answered anybody, since a long line is worked through; and from the first

@@ -19,9 +19,10 @@ from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift_admission.values import amounts
 from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift_kinds.shared.slices import asks
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.selectors import matches
-from gatelift_wire.values.keys import ANNOTATION_CLUSTER
+from gatelift_wire.values.keys import ANNOTATION_CLUSTER, VERSION_OF_SIZES
 from gatelift_wire.values.messages import PodSetRequest
 
 NO_CREDIT = "takes no more placements at the moment"
@@ -36,6 +37,8 @@ class Requirements:
     pod_sets: tuple[PodSetRequest, ...]
     only: str = ""
     selector: str = ""
+    sized: bool = False
+    """It is elastic: who runs it has to know of sizes."""
 
     def totals(self) -> dict[str, int]:
         """Return the requests of all pod sets together."""
@@ -55,6 +58,7 @@ def wanted(workload: Workload, owner: Owner, attempt: Attempt) -> Requirements:
         pod_sets=pod_set_requests(attempt, workload),
         only=marks.get(ANNOTATION_CLUSTER, ""),
         selector=marks.get(ANNOTATION_CLUSTER_SELECTOR, ""),
+        sized=owner.kind.sliced and asks(workload.metadata.annotations),
     )
 
 
@@ -85,6 +89,8 @@ def unfit(view: ClusterView | None, want: Requirements) -> str:
         return unusable(view)
     if want.kind not in view.kinds:
         return f"does not serve kind {want.kind}"
+    if want.sized and too_old(view):
+        return too_old(view)
     if view.allowed_namespaces and want.namespace not in view.allowed_namespaces:
         return f"namespace {want.namespace} is not in spec.allowedNamespaces of WorkerCluster {view.name}"
     if want.only and want.only != view.name:
@@ -93,6 +99,16 @@ def unfit(view: ClusterView | None, want: Requirements) -> str:
         return f"the workload asks for clusters with {want.selector}"
     shut = view.accepted_namespaces is not None and want.namespace not in view.accepted_namespaces
     return _too_small(view, want) or (closed(want.namespace) if shut else "")
+
+
+def too_old(view: ClusterView) -> str:
+    """Return why an agent is said nothing of sizes of elastic work, "" where it knows them."""
+    if view.version >= VERSION_OF_SIZES:
+        return ""
+    return (
+        f"its agent speaks version {view.version} of the protocol, and sizes of elastic work need {VERSION_OF_SIZES}: "
+        "upgrade it"
+    )
 
 
 def unusable(view: ClusterView) -> str:

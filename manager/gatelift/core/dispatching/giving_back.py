@@ -22,7 +22,7 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
     """Let the holds go that the other clusters keep for an attempt."""
     if attempt.round is None:
         return
-    message: Message = Withdraw(key=attempt.key)
+    message: Message = Withdraw(key=attempt.key, size=attempt.round.size)
     withdrawn: dict[str, int] = {}
     for name, session in attempt.round.offered.items():
         if name == but:

@@ -37,7 +37,7 @@ def stop_if_asked(core: Core, key: ObjectKey, now: float) -> None:
     rec = record.read(known, travels=True)
     if rec.term > core.term:
         return  # R3: somebody else may lead
-    placed = attempt.key if attempt is not None else PlacementKey(core.knowledge.slices.chain_uid(rec.uid), rec.epoch)
+    placed = attempt.key if attempt is not None else PlacementKey(core.knowledge.placed_uid(rec.uid), rec.epoch)
     ending = attempt.ending if attempt is not None else None
     ending = ending or _asked(core, WhatStands(known, rec, placed), now)
     if attempt is not None and ending is not None:

@@ -12,9 +12,8 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import additions, fit, giving_back, membership, user_gates
+from gatelift.core.dispatching import fit, giving_back, membership, requests, user_gates
 from gatelift.core.dispatching.several import order_of_all, why_not_live, with_needs
-from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records import admission_writes, given, record
 from gatelift.core.records.attempt_states import LIVE, UNLIFTED, AttemptState, Internal, Wire
@@ -61,6 +60,8 @@ def converse(case: Case, owner: Owner) -> None:
         lose(core, attempt)
         return
     anew = membership.is_elsewhere(case.work, attempt) and not _kept(core, attempt, attempt.commit_session)
+    if requests.is_sized(core, attempt.uid) and fit.too_old(view):
+        return  # its pods wait at a gate that nobody there would take off
     wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word or anew
     if wants and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and case.rec.term != core.term:
@@ -105,6 +106,7 @@ def _commit(case: Case, owner: Owner) -> None:
     # That it was sent is said last: who was told by half is told all again, should one of these raise (HD-512).
     membership.committed(case, sent.session, tuple(one.uid or one.template for one in commit.objects))
     attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates.of(owner))
+    attempt.size.says(commit.size, sent.session)
     giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 
@@ -115,13 +117,11 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
     work = core.knowledge.work_of(known)
     if work.gathered is not None:
         return order_of_all(core, attempt, work, work.gathered)
-    parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
+    asked = requests.said(core, attempt, owner.kind)
+    counts = {one.name: one.count for one in asked} if requests.is_sized(core, attempt.uid) else record.granted(known)
+    parts = owner.kind.parts(owner.object, owner.raw, counts)
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
-    checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    asked = with_uncounted(core, fit.pod_set_requests(attempt, known), known)
-    marks = additions.NO_MARKS if owner.kind.pods_are_children else additions.start_marks(known)
-    asked = additions.with_additions(asked, known, checks, marks)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
@@ -137,9 +137,10 @@ def _order(core: Core, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[by
             )
             for part in parts
         ),
-        pod_sets=with_needs(asked, known) if local else asked,
+        pod_sets=asked,
         policy=attempt.policy,
         release=release.rule_of(core, known, attempt).value,
+        size=requests.number_of(core, attempt.uid),
     )
     return commit, tuple(part.spec for part in parts)
 

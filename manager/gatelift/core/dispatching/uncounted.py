@@ -2,7 +2,7 @@
 
 It is granted by nobody, and taken at the worker all the same: an agent that takes its capacity from its nodes judges an
 offer by it as well. By the pods' own templates; what a worker's LimitRange adds its agent sees in its pods.
-Neighbours: `dispatch` and `placing` send it.
+Neighbours: `dispatch` and `requests` say it.
 """
 
 from __future__ import annotations

@@ -243,6 +243,10 @@ class Knowledge:
         """Return the Workload on which a placement of this UID stands: of a chain, its record."""
         return self.workload_of(self.slices.holder(uid))
 
+    def placed_uid(self, uid: str) -> str:
+        """Return the UID by which what a Workload stands for is placed: of the first slice of its chain, or its own."""
+        return self.slices.chain_uid(uid)
+
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)
         self.works.drop_workload(key, self.names.get(known.metadata.uid, ()))

@@ -22,6 +22,7 @@ class OfferRound:
     since: float = 0.0
     deadline: float = 0.0
     patient_until: float = 0.0
+    size: int = 0  # of a growth: to which size; 0: of a whole placement
 
     def sent(self, cluster: str, session: int, now: float) -> None:
         """Take that a cluster was asked; with no session, that the offer could not be sent."""

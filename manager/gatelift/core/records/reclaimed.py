@@ -32,12 +32,33 @@ def due(known: Workload, attempt: Attempt) -> Reclaimed:
 
     Counted from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
     """
-    granted = record.granted(known)
+    granted, over = record.granted(known), still_over(known, attempt)
     return tuple(
         (one.name, given + max(one.count, granted[one.name]) - granted[one.name])
         for one in known.spec.pod_sets
-        if one.name in granted and (given := min(attempt.given_back.get(one.name, 0), granted[one.name])) > 0
+        if one.name in granted and (given := min(over.get(one.name, 0), granted[one.name])) > 0
     )
+
+
+def still_over(known: Workload, attempt: Attempt) -> dict[str, int]:
+    """Return how many of the pods that are granted now count as over, per pod set.
+
+    They were counted of those that were granted then. Where these are fewer now, as of elastic work whose size was
+    lowered, as many as before are left to run, up to all of them (HD-551).
+    """
+    granted, of = record.granted(known), attempt.size.given_of
+    return {name: _left(count, of.get(name), granted.get(name, 0)) for name, count in attempt.given_back.items()}
+
+
+def _left(over: int, of: int | None, granted: int) -> int:
+    return over if of is None else max(0, over - max(0, of - granted))
+
+
+def lowered(known: Workload, granted: Mapping[str, int]) -> Reclaimed:
+    """Return what the status is to say of it once so many are granted."""
+    before = record.granted(known)
+    left = ((name, _left(count, before.get(name), granted.get(name, 0))) for name, count in written(known))
+    return tuple((name, count) for name, count in left if count)
 
 
 def said(known: Workload, attempt: Attempt) -> dict[str, int]:
@@ -51,7 +72,12 @@ def said(known: Workload, attempt: Attempt) -> dict[str, int]:
     granted = record.granted(known)
     held = {one.name: one.remaining for one in counts.pod_sets}
     both = held.keys() & granted.keys()
-    over = {name: min(count, granted[name] - held[name]) for name, count in counts.reclaimable if name in both}
+    of = attempt.size.counts_of
+    over = {
+        name: min(_left(count, of.get(name), granted[name]), granted[name] - held[name])
+        for name, count in counts.reclaimable
+        if name in both
+    }
     return {name: count for name, count in over.items() if count > 0}
 
 

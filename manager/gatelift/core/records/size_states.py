@@ -8,9 +8,13 @@ this module writes it.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_kinds.shared.sizes import FIRST_NUMBER
+
+AGAIN_SECONDS = 1.0
+"""A size that was refused is said again after so long, twice as long each time: that needs no write."""
 
 
 class ChainSizeState(enum.StrEnum):
@@ -42,19 +46,51 @@ TABLE: dict[ChainSizeState, dict[SizeEvent, ChainSizeState]] = {
 }
 
 
+class SizeRefusal(NamedTuple):
+    """That a cluster does not carry a size out: why, since when, how often it said so, and when it is asked again."""
+
+    number: int
+    why: str
+    since: float
+    times: int
+    again_at: float
+
+
+class ListedSize(NamedTuple):
+    """A size with which a cluster has listed a placement, and the pods that it grants by pod set."""
+
+    number: int
+    granted: dict[str, int]
+
+
 @dataclass(slots=True)
 class PlacedSize:
-    """The size of one placement: its number, and in which session its cluster has answered just that (0: in none)."""
+    """The size of one placement: its number, and in which session its cluster has answered just that (0: in none).
+
+    `said_number`, `said_session`: what its cluster was told last. `refused`: that it does not carry out its number.
+    `ahead`: what it has listed that is later than the record was then. `remaining`: what is in the way of its answer.
+    """
 
     state: ChainSizeState = ChainSizeState.SETTLED
     number: int = FIRST_NUMBER
     answered_in: int = 0
+    said_number: int = 0
+    said_session: int = 0
+    refused: SizeRefusal | None = None
+    ahead: ListedSize | None = None
+    waits_since: float | None = None
+    """Of what is to grow: since when its cluster keeps it waiting."""
+    remaining: dict[str, int] = field(default_factory=dict)
+    counts_of: dict[str, int] = field(default_factory=dict)
+    given_of: dict[str, int] = field(default_factory=dict)
+    """How many pods were granted, by pod set, when its cluster counted them last, and when some were given back last:
+    of fewer, fewer of those that are over are free."""
 
     def follows(self, number: int, *, lowers: bool) -> None:
         """Take the number that the record has; it only goes up (Size 4). `lowers`: more is charged than it asks for."""
         if number <= self.number or self.state is ChainSizeState.ENDING:
             return
-        self.number, self.answered_in = number, 0
+        self.number, self.answered_in, self.refused, self.remaining = number, 0, None, {}
         self.state = TABLE[self.state][SizeEvent.LOWER if lowers else SizeEvent.GROW]
 
     def answer(self, number: int, session: int) -> bool:
@@ -62,7 +98,9 @@ class PlacedSize:
         after = TABLE[self.state].get(SizeEvent.ANSWERED)
         if after is None or number != self.number or session <= self.answered_in:
             return False
-        self.state, self.answered_in = after, session
+        self.state, self.answered_in, self.refused, self.remaining = after, session, None, {}
+        if not self.is_ahead(number):
+            self.ahead = None
         return True
 
     def is_answered(self, number: int, session: int) -> bool:
@@ -76,3 +114,54 @@ class PlacedSize:
     def ends(self) -> None:
         """Take that all of it ends: no size is said any more, and no answer counts."""
         self.state = TABLE[self.state].get(SizeEvent.END, ChainSizeState.ENDING)
+
+    # --- what its cluster is told, and says of it -------------------------------------------------------------------
+
+    def says(self, number: int, session: int) -> None:
+        """Take that its cluster was told this number in this session."""
+        self.said_number, self.said_session = number, session
+        if self.refused is not None:
+            pause = AGAIN_SECONDS * 2.0 ** min(self.refused.times, 16)
+            self.refused = self.refused._replace(again_at=self.refused.again_at + pause)
+
+    def is_said(self, number: int, session: int) -> bool:
+        """Say whether its cluster was told this number in this session."""
+        return (number, session) == (self.said_number, self.said_session)
+
+    def is_refused(self, number: int, why: str, now: float, most: float) -> bool:
+        """Take that its cluster does not carry this number out; True where that is news. `most`: the longest pause."""
+        before = self.refused if self.refused is not None and self.refused.number == number else None
+        times, since = (before.times + 1, before.since) if before is not None else (0, now)
+        again_at = now + min(AGAIN_SECONDS * 2.0 ** min(times, 16), most)
+        self.refused = SizeRefusal(number, why, since, times, again_at)
+        return before is None or before.why != why
+
+    def counts(self, granted: dict[str, int]) -> None:
+        """Take that its cluster counts pods, of so many that are granted."""
+        self.counts_of = granted
+
+    def gives_of(self, granted: dict[str, int]) -> None:
+        """Take that what is given back is counted of so many."""
+        self.given_of = granted
+
+    def waits(self, now: float) -> float:
+        """Take that the cluster of its chain keeps it waiting; return since when."""
+        if self.waits_since is None:
+            self.waits_since = now
+        return self.waits_since
+
+    def waits_no_more(self) -> None:
+        """Take that it does not."""
+        self.waits_since = None
+
+    def drains(self, remaining: tuple[tuple[str, int], ...]) -> None:
+        """Take how many pods are in the way of its answer, by pod set."""
+        self.remaining = dict(remaining)
+
+    def lists(self, number: int, granted: tuple[tuple[str, int], ...], *, above: int) -> None:
+        """Take the size that it is listed with, and what that grants; `above`: the number that its record has."""
+        self.ahead = ListedSize(number, dict(granted)) if number > above else None
+
+    def is_ahead(self, number: int) -> bool:
+        """Say whether its cluster has listed a later size than this."""
+        return self.ahead is not None and self.ahead.number > number

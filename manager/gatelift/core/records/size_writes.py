@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admission_writes, admitted_by, epochs, status_writes
+from gatelift.core.records import admission_writes, admitted_by, epochs, reclaimed, status_writes
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import TRUE, find, put
-from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, Workload
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, ReclaimablePod, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.values.keys import ANNOTATION_TERM
 
@@ -79,16 +79,35 @@ def lowered(admission: Admission, counts: Mapping[str, int]) -> Admission:
     return msgspec.structs.replace(admission, pod_set_assignments=assignments)
 
 
+def raised(admission: Admission, counts: Mapping[str, int]) -> Admission:
+    """Return a reservation for so many pods, in the pod sets in which these are more; none is lowered."""
+    assignments = tuple(
+        _with_pods(one, counts[one.name]) if one.count and counts.get(one.name, 0) > one.count else one
+        for one in admission.pod_set_assignments
+    )
+    return msgspec.structs.replace(admission, pod_set_assignments=assignments)
+
+
 def _of_pods(one: PodSetAssignment, count: int | None) -> PodSetAssignment:
     if count is None or one.count is None or not 0 <= count < one.count:
         return one
+    return _with_pods(one, count)
+
+
+def _with_pods(one: PodSetAssignment, count: int) -> PodSetAssignment:
+    before = one.count or 1
     usage = {
-        name: amounts.to_quantity(amounts.parse(quantity, name) // one.count * count, name)
+        name: amounts.to_quantity(amounts.parse(quantity, name) // before * count, name)
         for name, quantity in one.resource_usage.items()
     }
     return msgspec.structs.replace(one, resource_usage=usage, count=count)
 
 
-def shrink_write(record: Workload, admission: Admission) -> bytes:
-    """Write that a record is charged less: what it was answered that no more can run than that."""
-    return status_writes.status_write(record, admission=admission)
+def shrink_write(known: Workload, admission: Admission) -> bytes:
+    """Write that a record is charged less: what it was answered that no more can run than that.
+
+    With it that fewer of those that are over are free: else the next leader would take these off what is left (HD-551).
+    """
+    granted = {one.name: one.count or 0 for one in admission.pod_set_assignments}
+    over = tuple(ReclaimablePod(name, count) for name, count in reclaimed.lowered(known, granted))
+    return status_writes.status_write(known, admission=admission, reclaimable_pods=over)

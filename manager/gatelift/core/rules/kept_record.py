@@ -32,7 +32,7 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.records import epochs, own_conditions, reclaimed, record, status_writes
+from gatelift.core.records import epochs, own_conditions, reclaimed, record, size_writes, status_writes
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
@@ -292,7 +292,13 @@ def charged(core: Core, known: Workload) -> Workload:
         known = reclaimed.with_pods(known, attempt.given_back)  # none of its objects is left, and some may run (HD-389)
     elif kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
         known = reclaimed.believed(known, attempt, counted=kind.reclaims and _asks_what_it_asked(core, known))
-    if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
+    if attempt is None or attempt.state not in LIVE:
+        return known
+    ahead, admission = attempt.size.ahead, known.status.admission
+    if ahead is not None and admission is not None:  # its cluster lists a later size than its record has (HD-34)
+        more = size_writes.raised(admission, ahead.granted)
+        known = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, admission=more))
+    if not is_true(known.status.conditions, texts.FINISHED):
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))
     return msgspec.structs.replace(known, status=status)

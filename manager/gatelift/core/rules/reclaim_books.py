@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift.core.records import reclaimed
+from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempt_states import LIVE
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_record, shares
@@ -39,6 +39,8 @@ def book(core: Core, attempt: Attempt, now: float) -> bool:
     kind = core.knowledge.readings[attempt.workload][0]
     if kind is not None and kind.gathers:
         return False  # of several objects none is left: what was given back stays so until its cluster says the end
+    attempt.gives_more_back(reclaimed.still_over(known, attempt))
+    attempt.size.gives_of(record.granted(known))
     over, before = reclaimed.said(known, attempt), attempt.given_back
     if not _is_fewer(over, before):
         attempt.gives_back(over)

@@ -99,7 +99,7 @@ def _first_live(core: Core, known: Workload, place: UserObject, keys: Collection
     By the place of one of several objects only what nobody hears of: who has gone of a work that runs is known there.
     """
     own = place in made_for(known)
-    chain_uid = core.knowledge.slices.chain_uid
+    placed_uid = core.knowledge.placed_uid
     found: Attempt | None = None
     for key in keys:
         other = core.knowledge.workloads[key]
@@ -107,7 +107,7 @@ def _first_live(core: Core, known: Workload, place: UserObject, keys: Collection
         is_first = found is None or key < found.workload
         if other is known or attempt is None or not attempt.live or not is_first:
             continue
-        if chain_uid(other.metadata.uid) == chain_uid(known.metadata.uid):
+        if placed_uid(other.metadata.uid) == placed_uid(known.metadata.uid):
             continue  # it runs on, as a slice of which this is the next one
         if attempt.state is AttemptState.LOST or (own and place in made_for(other)):
             found = attempt

@@ -23,7 +23,7 @@ def runs(core: Core, known: Workload) -> bool:
     """Say whether something of a Workload is proved to run that its record does not place."""
     uid = known.metadata.uid
     remembered_too = uid in core.predecessors.by_uid
-    return core.caution.runs_beside(core.knowledge.slices.chain_uid(uid)) or (
+    return core.caution.runs_beside(core.knowledge.placed_uid(uid)) or (
         remembered_too and any(successors.proved_runs(core, known))
     )
 

@@ -57,7 +57,7 @@ def case_of(core: Core, known: Workload, now: float) -> Case:
     if attempt is not None and begins:
         endings.superseded(core, attempt, now)
     if attempt is None or begins:
-        attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch, chain=core.knowledge.slices.chain_uid(rec.uid))
+        attempt = Attempt(uid=rec.uid, workload=key, epoch=rec.epoch, chain=core.knowledge.placed_uid(rec.uid))
         core.begin_attempt(attempt)
         if work.gathered is not None:  # who succeeded before is not charged again
             attempt.gives_back(shares.over(core, known, attempt, work.gathered))

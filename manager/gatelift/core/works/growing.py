@@ -1,14 +1,17 @@
 """The way of a slice that waits to grow what runs: its turn, and the one write by which it becomes the record (SL-10).
 
-It is placed where the record is, in the same attempt: nothing is chosen. What is placed goes over to it once that write
+It is placed where the record is, in the same attempt: nothing is chosen, but that cluster is asked for the room first,
+and holds it (`growth_offers`). What is placed goes over to it once that write
 is seen, and the slice before is finished then. Neighbours: `following` asks whether it has a turn, `admitting` has it
 admitted.
 """
 
 from __future__ import annotations
 
+from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.dispatching import endings
+from gatelift.core.conclusions import sized
+from gatelift.core.dispatching import endings, fit, growth_offers
 from gatelift.core.records import size_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -22,6 +25,8 @@ from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.sizes import counts_of
 from gatelift_kube.objects.kueue import Workload
 
+GROWTH_WAITS = "GrowthWaits"
+"""Reason of QuotaReserved=False on a slice that its cluster could not grow now."""
 _MAY_GROW = frozenset({AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING})
 
 
@@ -67,7 +72,44 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
         return None
     above = counts_of(case.known)
     below = any(above.get(name, 0) < count for name, count in counts_of(known).items())
-    return None if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve) else (known, attempt)
+    if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve):
+        return None
+    return (known, attempt) if not _unfit(core, attempt, chain.record.number) else None
+
+
+def _unfit(core: Core, placed: Attempt, number: int) -> str:
+    """Return why the cluster of a record is not asked for more now, "" where it may be: by what is known of it here."""
+    view = core.view(placed.cluster)
+    if view is None:
+        return "no WorkerCluster of that name"
+    if placed.size.is_ahead(number):
+        return sized.why_held(core, placed)
+    return fit.unusable(view) or fit.too_old(view)
+
+
+def is_kept_waiting(core: Core, target: Workload) -> bool:
+    """Say whether the cluster of its chain keeps a slice from growing what runs, by what is known of it here."""
+    chain = core.knowledge.slices.of(target.metadata.uid)
+    placed = core.attempts.get(chain.record.uid) if chain is not None and chain.record is not None else None
+    if chain is None or chain.record is None or placed is None or not placed.live:
+        return False
+    return bool(_unfit(core, placed, chain.record.number))
+
+
+def why_not(case: Case) -> tuple[str, str] | None:
+    """Return reason and message of what keeps a slice from growing what runs: its cluster is away, or knows no sizes.
+
+    None where nothing of that does, or it is no such slice.
+    """
+    core = case.core
+    chain = choosing.chain_of(core, case.work) if is_target(case) else None
+    if chain is None or chain.record is None:
+        return None
+    placed = core.attempts.get(chain.record.uid)
+    if placed is None or not placed.live or placed.ending is not None:
+        return None
+    why = _unfit(core, placed, chain.record.number)
+    return (GROWTH_WAITS, texts.growth_waits(placed.cluster, why)) if why else None
 
 
 def _others(core: Core, reserve: Reserve | None) -> bool:
@@ -89,5 +131,8 @@ def admit(case: Case, reserve: Reserve) -> None:
     if core.caution.halted:
         attempt.used_nowhere({"": core.caution.halted})
         return
+    owner = case.work.only_object
+    if owner is None or not growth_offers.is_held(case, owner, found):
+        return  # its cluster is asked, or the reservation goes back
     body = size_writes.growth_write(case.known, found[0], reserve, core.term, core.wall.text(case.now))
     api_requests.patch_workload(core, case.known, body, Purpose.GROW)

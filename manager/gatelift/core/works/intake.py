@@ -259,7 +259,7 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     that waited for a record that nobody writes any more.
     """
     attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
-    placed = core.knowledge.slices.chain_uid(rec.uid)
+    placed = core.knowledge.placed_uid(rec.uid)
     if core.knowledge.slices.holder(placed) != rec.uid and (attempt is None or not attempt.live):
         return  # a slice that is past: what runs stands on a later one
     unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside

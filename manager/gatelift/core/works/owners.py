@@ -315,7 +315,7 @@ def hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
     Reached from complete lists only, by who leads. Not while dispatch is halted, or the workload is held: a record that
     is older than what runs says nothing about its admission.
     """
-    if core.caution.halted or core.caution.holds(core.knowledge.slices.chain_uid(uid)):
+    if core.caution.halted or core.caution.holds(core.knowledge.placed_uid(uid)):
         return False
     lets_itself_go = owner.kind.lets_itself_go(owner.object)
     if lets_itself_go and not _managed_namespace(core, owner):

@@ -6,6 +6,7 @@ Neighbours: `reconcile` asks first in a pass over a Workload, `choosing` which o
 from __future__ import annotations
 
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import giving_back
 from gatelift.core.records import metadata_patches, status_writes
 from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Role
 from gatelift.core.records.knowledge import ref_of
@@ -50,7 +51,9 @@ def look(core: Core, rec: Record, now: float) -> bool:
 def _close(core: Core, rec: Record) -> None:
     """Strike what was begun of a slice that waited: it has no turn any more."""
     core.ledger.block(rec.uid)
-    if rec.uid in core.attempts:
+    attempt = core.attempts.get(rec.uid)
+    if attempt is not None:
+        giving_back.withdraw(core, attempt, core.now)
         core.end_attempt(rec.uid)
         core.ledger.undo(rec.uid)
     core.failures.gone(rec.uid)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.conclusions import held, higher_terms, raising, reports
-from gatelift.core.dispatching import compared, endings, membership, placing, verdicts
+from gatelift.core.dispatching import compared, endings, membership, placing, resizing, verdicts
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState
 from gatelift.core.rules import (
     deactivation,
@@ -105,6 +105,7 @@ def _onward(case: Case) -> None:
         pass  # the answer marks it again
     elif attempt.live and (owner := case.work.stands_for_all) is not None:
         placing.converse(case, owner)
+        resizing.tell(case, owner)
         membership.keep_unshown(case)
         several = (
             case.work.gathered is not None

@@ -15,6 +15,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
+from gatelift.core.works import growing
 from gatelift_kube.objects.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
@@ -35,7 +36,7 @@ def pending(case: Case) -> None:
         return
     if _come_back(core, known, now):
         return
-    told = _withheld(core, known, rec) or core.waiting_reasons.of(rec.uid) or _halted(case)
+    told = _withheld(core, known, rec) or growing.why_not(case) or core.waiting_reasons.of(rec.uid) or _halted(case)
     if told is None:
         return
     key, asks = attempt.look, WriteAsk(attempt.look, Purpose.WHY_WAITING)
@@ -58,8 +59,8 @@ def pending(case: Case) -> None:
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
     """Return why a workload is kept out of its queue, whatever the quota; people are told once."""
-    if core.caution.holds(core.knowledge.slices.chain_uid(rec.uid)):
-        held = texts.EPOCH_AHEAD, reports.why_held(core, core.knowledge.slices.chain_uid(rec.uid), rec.highest_epoch)
+    if core.caution.holds(core.knowledge.placed_uid(rec.uid)):
+        held = texts.EPOCH_AHEAD, reports.why_held(core, core.knowledge.placed_uid(rec.uid), rec.highest_epoch)
         core.waiting_reasons.say(rec.uid, held)
         return held
     waits = kept_out.why(core, known)

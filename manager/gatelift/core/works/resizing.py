@@ -23,15 +23,12 @@ from gatelift.core.rules import ends
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, past_slices
+from gatelift.core.works import choosing, deadlines, past_slices
 from gatelift_kinds.shared import markers, sizes, slices
 from gatelift_kinds.shared.sizes import Counts, Size
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 
-NAMES_TRIED = 16
-"""Names of slices of one generation that are tried: each but the first is of a slice that ended, and whose like is
-wanted once more."""
 _ENDED = frozenset({AttemptState.ENDING, AttemptState.ENDED})
 
 
@@ -62,6 +59,10 @@ def step(case: Case, owner: Owner) -> bool:
     if case.attempt.state in _ENDED or not kind.same_shape(case.known, owner.object):
         return False
     wanted, asked = kind.wanted(owner.object), sizes.counts_of(case.known)
+    if target is not None and deadlines.carry_out(case, owner, target):
+        return True
+    if target is None and (back := deadlines.taken_back(case, owner, chain)) is not None:
+        wanted = sizes.lowered({**asked, **wanted}, back)
     wish = _Wish(case, owner, chain, wanted, asked, sizes.lowered(asked, wanted))
     if target is None and case.attempt.state is AttemptState.PENDING:
         return asked != wanted and kind.suspended(owner.object) and _resize(wish, case.known, chain.highest + 1, wanted)
@@ -71,7 +72,7 @@ def step(case: Case, owner: Owner) -> bool:
 def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     """Take the step of what has a record, or goes back to the queue with a slice behind it."""
     grows, lowers = sizes.is_raised(wish.asked, wish.wanted), wish.lower != wish.asked
-    if grows and target is None:
+    if grows and target is None and not deadlines.is_rolled_back(wish.case.core, wish.owner, wish.chain):
         return _make(wish, wish.chain.highest + (2 if lowers else 1))
     if grows and target is not None:
         return _beside(wish, target, lowers=lowers)
@@ -164,8 +165,8 @@ def is_being_made(core: Core, owner: Owner, now: float) -> bool:
 
 def free_ref(core: Core, owner: Owner) -> ObjectRef | None:
     """Return where the next slice of an object belongs: by its generation, and where that is taken beside it."""
-    for tried in range(NAMES_TRIED):
-        name = owner.kind.slice_name(owner.object, str(tried) if tried else "")
+    for again in deadlines.tries():
+        name = owner.kind.slice_name(owner.object, again)
         key = ObjectKey(owner.ref.key.namespace, name)
         if key not in core.knowledge.workloads:
             return ObjectRef(WORKLOAD, key)

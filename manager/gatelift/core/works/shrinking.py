@@ -28,8 +28,9 @@ def give_back(case: Case) -> bool:
     lowers = any(wanted.get(name, count) < count for name, count in record.granted(known).items())
     size = slices.size_of(known)
     attempt.size.follows(size.number, lowers=lowers)
-    view = core.view(attempt.cluster)
-    answered = view is not None and view.open and attempt.size.is_answered(size.number, view.session)
+    view, session = core.view(attempt.cluster), attempt.size.answered_in
+    answered = view is not None and view.open and core.sessions.keeps(attempt.cluster, session)
+    answered = answered and attempt.size.is_answered(size.number, session) and not attempt.size.is_ahead(size.number)
     reserve = following.reserve_of(known)
     if not (lowers and answered) or reserve is None:
         return False

@@ -1,0 +1,136 @@
+"""The deadline of a growth (KEP-77): how long its cluster may lack the room for it, and what becomes of the wish then.
+
+No quota is held for what waits there. So `keep` (the default) goes on waiting; `rollback` ends the slice that waits,
+and its user's wish stays in the object: no other one is made before he changes that; `move` evicts the chain, which is
+queued whole and offered to the others. What is written already, and refused, is taken back by a later size and its
+answer, as a user's own shrink (Size 3): nothing is lowered here. Each leader counts anew. Neighbour: `resizing` asks.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from gatelift.core import texts
+from gatelift.core.dispatching import placing
+from gatelift.core.records.attempts import Attempt, Ending
+from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain
+from gatelift.core.records.knowledge import ref_of
+from gatelift.core.records.work import Owner
+from gatelift.core.state import api_requests
+from gatelift.core.state.case import Case
+from gatelift.core.state.core import Core
+from gatelift.core.works import growing, past_slices
+from gatelift_kinds.shared import sizes
+from gatelift_kinds.shared.sizes import Counts
+from gatelift_kube.objects.conditions import find
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.values.numbers import whole
+from gatelift_wire.values.keys import ANNOTATION_AT_DEADLINE, ANNOTATION_RESIZE_DEADLINE
+
+DEFAULT_SECONDS = 300.0
+NAMES_TRIED = 16
+"""Names of slices of one generation that are tried: each but the first is of a slice that ended, and whose like is
+wanted once more."""
+ROLLED_BACK = "The cluster on which it runs had no room for this size before its deadline"
+"""Message of Finished on a slice that was rolled back."""
+RESIZE_ROLLED_BACK, RESIZE_MOVED = "ResizeRolledBack", "ResizeMoved"
+"""Reasons of the events."""
+
+
+class AtDeadline(enum.StrEnum):
+    """What becomes of a growth for which its cluster has had no room for too long."""
+
+    KEEP = "keep"
+    ROLLBACK = "rollback"
+    MOVE = "move"
+
+
+_POLICIES = {each.value: each for each in AtDeadline}
+
+
+def policy(owner: Owner) -> AtDeadline:
+    """Return what the user of an object wants then; anything else is the default."""
+    return _POLICIES.get(owner.object.metadata.annotations.get(ANNOTATION_AT_DEADLINE, ""), AtDeadline.KEEP)
+
+
+def seconds(owner: Owner) -> float:
+    """Return how long its cluster is waited for: whole seconds; anything else is the default."""
+    said = owner.object.metadata.annotations.get(ANNOTATION_RESIZE_DEADLINE)
+    found = whole(said) if said is not None else None
+    return float(found) if found is not None and found > 0 else DEFAULT_SECONDS
+
+
+def carry_out(case: Case, owner: Owner, target: Workload) -> bool:
+    """End or move a growth that has waited for its cluster for too long; True when that is under way."""
+    core, asks = case.core, policy(owner)
+    waiting = core.attempts.get(target.metadata.uid)
+    if asks is AtDeadline.KEEP or waiting is None:
+        return False
+    if not _waits_for_its_cluster(core, target):
+        waiting.size.waits_no_more()
+        return False
+    due = waiting.size.waits(case.now) + seconds(owner)
+    if case.now < due:
+        core.agenda.wake(owner.look, due)
+        return False
+    if api_requests.blocked(core, ref_of(target), owner.look, case.now):
+        return True
+    moves = asks is AtDeadline.MOVE
+    if moves and placing.open_view(core, case.attempt.cluster) is None:
+        return False  # nobody could stop it there
+    past_slices.finish(core, target, (OUT_OF_SYNC, past_slices.NOT_WANTED if moves else ROLLED_BACK), case.now)
+    reason = RESIZE_MOVED if moves else RESIZE_ROLLED_BACK
+    text = texts.growth_over(case.attempt.cluster, seconds(owner), moves=moves)
+    core.event(owner.ref, owner.object.metadata.uid, reason, text, warning=True)
+    if moves:
+        _move(core, case.attempt, text, case.now)
+    return True
+
+
+def _waits_for_its_cluster(core: Core, target: Workload) -> bool:
+    """Say whether it is no quota of its queue that it lacks, but its cluster."""
+    return core.failures.has_given_up(target.metadata.uid) or growing.is_kept_waiting(core, target)
+
+
+def _move(core: Core, attempt: Attempt, text: str, now: float) -> None:
+    """Evict a chain; where it ran it goes last."""
+    core.failures.avoid(attempt.uid, attempt.cluster, now + core.settings.dispatch.give_up_max, text)
+    attempt.end_for(Ending(reason=RESIZE_MOVED, message=text))
+    core.mark_attempt(attempt)
+
+
+def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
+    """Return the counts to go back to of a growth that is written and refused for too long; None: it goes on."""
+    core, attempt, refused = case.core, case.attempt, case.attempt.size.refused
+    if refused is None or chain.record is None or refused.number != chain.record.number:
+        return None
+    due = refused.since + seconds(owner)
+    if case.now < due:
+        core.agenda.wake(owner.look, due)
+        return None
+    before = [each for each in chain.slices if each.past and each.number < refused.number]
+    known = [found for each in reversed(before) if (found := core.knowledge.workloads.get(each.key)) is not None]
+    replaced = next((each for each in known if _finished_as(each)[0] == REPLACED), None)
+    if replaced is None:
+        return None
+    if policy(owner) is AtDeadline.MOVE and attempt.ending is None:
+        _move(core, attempt, texts.growth_over(attempt.cluster, seconds(owner), moves=True), case.now)
+        return None
+    return sizes.lowered(sizes.counts_of(case.known), sizes.counts_of(replaced))
+
+
+def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
+    """Say whether what a user wants was rolled back, and he wants nothing else since: names are by generation."""
+    over = [known for each in chain.slices if each.past and (known := core.knowledge.workloads.get(each.key))]
+    names = {one.metadata.name for one in over if _finished_as(one) == (OUT_OF_SYNC, ROLLED_BACK)}
+    return any(owner.kind.slice_name(owner.object, again) in names for again in tries()) if names else False
+
+
+def tries() -> tuple[str, ...]:
+    """Return what tells the names of slices of one generation apart, in the order in which they are tried."""
+    return ("", *(str(tried) for tried in range(1, NAMES_TRIED)))
+
+
+def _finished_as(known: Workload) -> tuple[str, str]:
+    over = find(known.status.conditions, texts.FINISHED)
+    return (over.reason, over.message) if over is not None else ("", "")
