@@ -99,10 +99,10 @@ class SizeAccount(Truth):
 
     def charged(self) -> int:
         """Return the pods that the record of the chain is charged for: what has quota, of the highest number."""
-        record = self.record()
+        record = self.of_the_chain()
         return record["status"]["admission"]["podSetAssignments"][0]["count"] if record is not None else 0
 
-    def record(self) -> Doc | None:
+    def of_the_chain(self) -> Doc | None:
         """Return the slice that has quota, and is not finished, of the highest number."""
         found = [one for one in self.workloads.values() if holds(one, "QuotaReserved") and not holds(one, "Finished")]
         return max(found, key=number, default=None)
