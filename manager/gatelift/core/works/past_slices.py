@@ -5,9 +5,11 @@ Neighbours: `reconcile` asks first in a pass over a Workload, `choosing` which o
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches, status_writes
-from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Role
+from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain, Role, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
 from gatelift.core.rules import retention
@@ -42,9 +44,24 @@ def look(core: Core, rec: Record, now: float) -> bool:
         finish(core, known, _said(core, known, role), now)
     elif not work.objects and is_orphan(known):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
+    elif is_displaced(core, core.knowledge.slices.of(rec.uid), one):
+        api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_PAST_SLICE)
     else:
         retention.of_slice(core, known, now)
     return True
+
+
+def is_displaced(core: Core, chain: Chain | None, one: Slice) -> bool:
+    """Say whether later slices take the place of a past one: so many of its chain are kept, the latest (SL-16)."""
+    past, limit = chain.past if chain is not None else (), core.settings.retention.slice_history
+    return bisect_right(past, one.place, key=lambda each: each.place) <= len(past) - limit
+
+
+def look_at_displaced(core: Core, chain: Chain) -> None:
+    """Have the one looked at that one more past slice displaces; those before it were displaced before."""
+    past, limit = chain.past, core.settings.retention.slice_history
+    if len(past) > limit:
+        core.mark_workload(past[len(past) - limit - 1].key)
 
 
 def _close(core: Core, rec: Record) -> None:

@@ -92,7 +92,7 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
     if not lowers:
         return False
     number = chain.target.number - 1
-    if number in {each.number for each in chain.slices}:
+    if chain.has_had(number):
         return _resize(wish, target, chain.highest + 2, wish.wanted)
     return _resize(wish, case.known, number, wish.lower)
 
