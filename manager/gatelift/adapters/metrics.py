@@ -6,6 +6,8 @@ counted next door, in `transitions`; what is so now is in `gauges`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
@@ -15,6 +17,8 @@ from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, Se
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch, WriteFailed
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.waits import Waits
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""
@@ -62,10 +66,13 @@ class ManagerMetrics:
         self.queue = Gauge("gatelift_event_queue", "Events that wait for the core", registry=self.registry)
         self.writes_held = Gauge("gatelift_writes_held", "Writes that wait or are under way", registry=self.registry)
 
-    def refresh(self, machine: Machine, *, waiting: int, writes_held: int) -> None:
-        """Set the gauges before a scrape."""
+    def refresh(
+        self, machine: Machine, *, waiting: int, writes_held: int, at_home: Mapping[ObjectKey, Waits] | None = None
+    ) -> None:
+        """Set the gauges before a scrape. `at_home`: how long pods waited that the agent of this cluster let go."""
         self._gauges.set(machine)
         self._pods.counts = machine.core.pod_counts
+        self._pods.take_home(machine.core, at_home or {})
         self.queue.set(waiting)
         self.writes_held.set(writes_held)
 
