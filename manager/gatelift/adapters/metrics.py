@@ -12,8 +12,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.pod_figures import PodFigures
+from gatelift.adapters.slice_figures import SliceFigures
 from gatelift.adapters.transitions import Transitions
-from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, Transition
+from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, SliceMoment, Transition
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch, WriteFailed
@@ -57,6 +58,7 @@ class ManagerMetrics:
         self._notes_of: dict[str, Counter] = {}
         self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = Transitions(self.registry, local_queues=local_queues)
+        self._slices = SliceFigures(self.registry)
         self._gauges = Gauges(self.registry, local_queues=local_queues)
         self._pods = PodFigures()
         self.registry.register(self._pods)
@@ -71,6 +73,7 @@ class ManagerMetrics:
     ) -> None:
         """Set the gauges before a scrape. `at_home`: how long pods waited that the agent of this cluster let go."""
         self._gauges.set(machine)
+        self._slices.set(machine.core)
         self._pods.counts = machine.core.pod_counts
         self._pods.take_home(machine.core, at_home or {})
         self.queue.set(waiting)
@@ -100,6 +103,8 @@ class ManagerMetrics:
                 if notes is None:
                     notes = self._notes_of[command.level] = self._notes.labels(command.level)
                 notes.inc()
+                if isinstance(command, SliceMoment):
+                    self._slices.count(command)
                 if isinstance(command, Transition):
                     self._transitions.count(command)
             case Read() | EmitEvent():

@@ -99,7 +99,7 @@ def read_slice(workload: Workload, rec: Record, owner: Name) -> Slice:
     )
 
 
-class History(NamedTuple):
+class ChainHistory(NamedTuple):
     """What is over of a chain. `owner`: whose it is; `past`: the oldest first; `highest`: number that it ever had."""
 
     owner: Name | None = None
@@ -107,7 +107,7 @@ class History(NamedTuple):
     highest: int = UNREADABLE
 
 
-NONE = History()
+NONE = ChainHistory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Chain:
     current: Slice | None = None
     target: Slice | None = None
     roles: dict[str, Role] = field(default_factory=dict)
-    history: History = NONE
+    history: ChainHistory = NONE
 
     @property
     def owner(self) -> Name | None:
@@ -171,7 +171,7 @@ class Chain:
         return max((self.history.highest, *(each.number for each in self.slices)))
 
 
-def assess(uid: str, members: Collection[Slice], history: History = NONE) -> Chain:
+def assess(uid: str, members: Collection[Slice], history: ChainHistory = NONE) -> Chain:
     """Return a chain with what each of its slices is; `members`: all that are not in its history."""
     found = tuple(sorted(members, key=lambda each: each.place))
     record = _record(found)
@@ -185,8 +185,8 @@ def assess(uid: str, members: Collection[Slice], history: History = NONE) -> Cha
 def alone(one: Slice) -> Chain:
     """Return the chain of a slice whose mark is not believed: what waits is nobody's next one, and gets no quota."""
     if one.open and not one.reserved:
-        return Chain(one.uid, (one,), roles={one.uid: Role.OUT_OF_SYNC}, history=History(one.owner))
-    return assess(one.uid, (one,), History(one.owner))
+        return Chain(one.uid, (one,), roles={one.uid: Role.OUT_OF_SYNC}, history=ChainHistory(one.owner))
+    return assess(one.uid, (one,), ChainHistory(one.owner))
 
 
 def _record(found: tuple[Slice, ...]) -> Slice | None:

@@ -9,11 +9,13 @@ has it; those that are past stand by themselves, in `past`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gatelift.core.api.user_objects import NAME_CHARS_MAX, Name
-from gatelift.core.records.chain import Chain, History, Slice, alone, assess
+from gatelift.core.records.chain import Chain, ChainHistory, Slice, alone, assess
 from gatelift.core.records.past import PastSlices
+from gatelift.core.records.size_wishes import SizeWishes
 
 
 @dataclass(slots=True)
@@ -34,6 +36,8 @@ class SliceIndex:
     """By the UID of a first slice: when that was made, or the first of those that are there."""
     _highest: dict[str, int] = field(default_factory=dict)
     """By the UID of a first slice: the highest number that one of its slices has or had, also one that is gone."""
+    wishes: SizeWishes = field(default_factory=SizeWishes)
+    """By the UID of a first slice: since when another size is wanted."""
     _of_owner: dict[Name, dict[str, None]] = field(default_factory=dict)
     """The UIDs of the slices of an object that are not past."""
     _read: dict[str, Chain] = field(default_factory=dict)
@@ -82,6 +86,7 @@ class SliceIndex:
         if known.said not in self._named and not self._past.owners(known.said):
             for each in (self._owners, self._began, self._highest):
                 each.pop(known.said, None)
+            self.wishes.drop(known.said)
 
     def _forget(self, one: Slice) -> None:
         """Read anew what a slice is in; where nobody can tell yet whose a chain is, that of all who name it."""
@@ -138,6 +143,10 @@ class SliceIndex:
             self._chosen[owner] = max(found.values(), key=lambda each: each.rank)
         return self._chosen[owner]
 
+    def unfinished(self) -> Iterator[Chain]:
+        """Yield the chains of which not all is past."""
+        yield from (self._chain(uid) for uid in tuple(self._named))
+
     def began(self, uid: str) -> str:
         """Return when the chain of this first slice began, as far as it was seen; "" where nobody knows."""
         return self._began.get(uid, "")
@@ -152,7 +161,7 @@ class SliceIndex:
         named = self._named.get(uid, {})
         owner = self._owner(uid, named) if len(uid) <= NAME_CHARS_MAX else None
         believed = [each for each in named.values() if each.owner == owner]
-        return assess(uid, believed, History(owner, self._past.of(owner, uid), self._highest.get(uid, 0)))
+        return assess(uid, believed, ChainHistory(owner, self._past.of(owner, uid), self._highest.get(uid, 0)))
 
     def _owner(self, uid: str, named: dict[str, Slice]) -> Name | None:
         """Return whose a chain is: its first slice's; else who had that, or has quota by it, or alone names it."""

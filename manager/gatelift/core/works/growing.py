@@ -72,9 +72,7 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
 
 def _others(core: Core, reserve: Reserve | None) -> bool:
     """Say whether checks of other controllers are asked for, whose word about a growth nobody waits for yet."""
-    checks = reserve.checks if reserve is not None else ()
-    dispatching = targets.multikueue_check(core, checks)
-    return any(name != dispatching for name in checks)
+    return bool(targets.others(core, reserve.checks if reserve is not None else ()))
 
 
 def admit(case: Case, reserve: Reserve) -> None:

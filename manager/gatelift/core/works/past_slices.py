@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records import metadata_patches, status_writes
+from gatelift.core.records import metadata_patches, slice_condition, status_writes
 from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain, Role, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
@@ -82,10 +82,12 @@ def _said(core: Core, known: Workload, role: Role) -> tuple[str, str]:
 
 
 def finish(core: Core, known: Workload, said: tuple[str, str], now: float) -> None:
-    """Write Finished for this reason with this message, and tell it."""
-    body = status_writes.finished_write(known, *said, core.wall.text(now))
+    """Write Finished for this reason with this message."""
+    chain = core.knowledge.slices.of(known.metadata.uid)
+    by = chain.record if chain is not None and said[0] == REPLACED else None
+    is_past = slice_condition.past(known, said[0], core.knowledge.workloads[by.key] if by is not None else None)
+    body = status_writes.finished_write(known, *said, core.wall.text(now), (is_past,))
     api_requests.patch_workload(core, known, body, Purpose.FINISH_SLICE)
-    core.event(ref_of(known), known.metadata.uid, *said)
 
 
 def replaced(by: str, owner: str) -> str:

@@ -71,6 +71,11 @@ def step(case: Case, owner: Owner) -> bool:
 def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     """Take the step of what has a record, or goes back to the queue with a slice behind it."""
     grows, lowers = sizes.is_raised(wish.asked, wish.wanted), wish.lower != wish.asked
+    wishes = wish.case.core.knowledge.slices.wishes
+    if grows:
+        wishes.more(wish.chain.uid, wish.wanted, wish.case.now)
+    if lowers:
+        wishes.less(wish.chain.uid, wish.case.now)
     if grows and target is None:
         return _make(wish, wish.chain.highest + (2 if lowers else 1))
     if grows and target is not None:
