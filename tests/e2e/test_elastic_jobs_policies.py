@@ -52,14 +52,14 @@ def kubectl(cluster: Cluster) -> Kubectl:
     return Kubectl(cluster)
 
 
-def a_job(name: str, *, run: bool = True, **annotations: str) -> Json:
+def a_job(name: str, *, run: bool = True, mark: str = "") -> Json:
     """Return an elastic Job: as it was placed, or one of a user that nobody placed."""
     labels = RUN if run else {}
     template = {
         "metadata": {"labels": labels},
         "spec": {"containers": CONTAINERS, "restartPolicy": "Never", "schedulingGates": [{"name": GATE}]},
     }
-    notes = {**(PLACED_AS if run else {}), **annotations}
+    notes = {**(PLACED_AS if run else {}), **({SIZE: mark} if mark else {})}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -99,7 +99,7 @@ async def pods_of(kubectl: Kubectl, job: str, count: int) -> list[Json]:
 
 async def placed(kubectl: Kubectl, name: str) -> list[Json]:
     """Have a Job as the agent makes it, with the mark of its size; return its pods."""
-    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job(name, **{SIZE: MARK}))
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job(name, mark=MARK))
     return await pods_of(kubectl, name, 2)
 
 
@@ -144,7 +144,7 @@ async def test_sl_06_a_gate_of_that_name_on_a_pod_of_nobodys_run_is_its_users_ow
 
 
 async def test_sl_06_the_mark_of_a_size_is_gatelifts_from_a_jobs_creation_on(kubectl: Kubectl) -> None:
-    await refused(kubectl, SIZE_STAYS, "create", "-f", "-", manifest=a_job("marked", run=False, **{SIZE: MARK}))
+    await refused(kubectl, SIZE_STAYS, "create", "-f", "-", manifest=a_job("marked", run=False, mark=MARK))
     await placed(kubectl, "sized")
     higher = json.dumps({"number": 2, "counts": {"main": 9}, "tied": False})
     for value in (higher, "", None):

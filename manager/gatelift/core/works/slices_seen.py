@@ -61,7 +61,7 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
         return
     rec = core.knowledge.readings[key_of(seen.metadata)][1]
     one = read_slice(seen, rec, core.knowledge.names[uid][0])
-    before = index.called(one.said).roles
+    was_believed, before = known is None or index.is_believed(uid), index.called(one.said).roles
     index.put(one, raw)
     after, chain = index.called(one.said).roles, index.of(uid)
     _tell_engine(core, one)
@@ -75,7 +75,7 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
         _settle(core, chain)
         if one.finished:
             past_slices.look_at_displaced(core, chain)
-    if known is None and not index.is_believed(uid):
+    if was_believed and not index.is_believed(uid):
         core.event(ref_of(seen), uid, CHAIN_NOT_BELIEVED, _NOT_BELIEVED, warning=True)
 
 
