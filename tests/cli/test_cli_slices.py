@@ -84,19 +84,19 @@ def growing(stage: Stage, *, cluster: str = "") -> None:
     a_slice(stage, "next", 2, 10, on="first", conditions=(condition("QuotaReserved", "False", "Pending", WAITS),))
 
 
-def test_what_runs_and_what_waits_to_grow_it_show_both_sizes(stage: Stage) -> None:
+def test_sl_72_what_runs_and_what_waits_to_grow_it_show_both_sizes(stage: Stage) -> None:
     growing(stage)
     assert pods(stage) == {name: {"granted": 3, "wanted": 10} for name in ("first", "next")}
     shown = stage.run("get", "workloads").out
     assert shown.count("3 -> 10") == 2
 
 
-def test_what_shrinks_shows_what_is_charged_and_what_is_wanted(stage: Stage) -> None:
+def test_sl_72_what_shrinks_shows_what_is_charged_and_what_is_wanted(stage: Stage) -> None:
     a_slice(stage, "first", 2, 4, granted=10)
     assert "10 -> 4" in stage.run("get", "workloads").out
 
 
-def test_what_is_not_resized_shows_its_pods_alone(stage: Stage) -> None:
+def test_sl_72_what_is_not_resized_shows_its_pods_alone(stage: Stage) -> None:
     a_slice(stage, "old", 1, 2, granted=2, conditions=replaced())
     a_slice(stage, "first", 2, 3, granted=3)
     stage.workload("plain")
@@ -109,7 +109,7 @@ def test_what_is_not_resized_shows_its_pods_alone(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("forged", [{"owner": "another"}, {"number": 1}], ids=["of another Job", "of no later size"])
-def test_a_mark_that_the_manager_does_not_believe_is_not_believed_here(stage: Stage, forged: dict[str, Any]) -> None:
+def test_sl_72_a_mark_that_the_manager_does_not_believe_is_not_believed_here(stage: Stage, forged: dict[str, Any]) -> None:
     """SL-49."""
     a_slice(stage, "first", 1, 3, granted=3)
     a_slice(stage, "next", **{"number": 2, "count": 10, "on": "first", **forged})
@@ -117,7 +117,7 @@ def test_a_mark_that_the_manager_does_not_believe_is_not_believed_here(stage: St
 
 
 @pytest.mark.parametrize("name", ["job/work", "first"])
-def test_explain_tells_of_what_runs_and_what_its_growth_lacks(stage: Stage, name: str) -> None:
+def test_sl_72_explain_tells_of_what_runs_and_what_its_growth_lacks(stage: Stage, name: str) -> None:
     growing(stage)
     found = explained(stage, name)
     assert (found["workload"], found["state"]) == ("team/first", "Admitted")
@@ -133,14 +133,14 @@ def test_explain_tells_of_what_runs_and_what_its_growth_lacks(stage: Stage, name
     assert lack.endswith("2 more needed")
 
 
-def test_explain_of_the_slice_that_waits_says_the_same_of_it(stage: Stage) -> None:
+def test_sl_72_explain_of_the_slice_that_waits_says_the_same_of_it(stage: Stage) -> None:
     growing(stage)
     found = explained(stage, "next")
     assert found["slices"]["growth"] == f"Workload next waits: Pending: {WAITS}"
     assert found["waiting"]["lacks"]
 
 
-def test_explain_names_the_cluster_of_a_growth_with_its_agent_and_that_it_takes_none(stage: Stage) -> None:
+def test_sl_72_explain_names_the_cluster_of_a_growth_with_its_agent_and_that_it_takes_none(stage: Stage) -> None:
     growing(stage, cluster="a")
     stage.server.put(WORKER_CLUSTER, "a", spec={"cordoned": True}, status={"agentVersion": "0.2.0"})
     assert explained(stage, "job/work")["slices"]["home"] == [
@@ -149,7 +149,7 @@ def test_explain_names_the_cluster_of_a_growth_with_its_agent_and_that_it_takes_
     ]
 
 
-def test_explain_names_past_slices_the_latest_first_and_how_many_more(stage: Stage) -> None:
+def test_sl_72_explain_names_past_slices_the_latest_first_and_how_many_more(stage: Stage) -> None:
     for number in range(1, 8):
         text = (
             f"size {number}, {number} pods: replaced by Workload s{number + 1} (size {number + 1}, {number + 1} pods)"
@@ -164,6 +164,6 @@ def test_explain_names_past_slices_the_latest_first_and_how_many_more(stage: Sta
     assert out.count("WorkloadSliceReplaced") == 5
 
 
-def test_explain_of_any_other_workload_tells_nothing_of_sizes(stage: Stage) -> None:
+def test_sl_72_explain_of_any_other_workload_tells_nothing_of_sizes(stage: Stage) -> None:
     stage.workload("plain")
     assert explained(stage, "pod/plain")["slices"] is None
