@@ -109,7 +109,9 @@ def test_sl_72_what_is_not_resized_shows_its_pods_alone(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("forged", [{"owner": "another"}, {"number": 1}], ids=["of another Job", "of no later size"])
-def test_sl_72_a_mark_that_the_manager_does_not_believe_is_not_believed_here(stage: Stage, forged: dict[str, Any]) -> None:
+def test_sl_72_a_mark_that_the_manager_does_not_believe_is_not_believed_here(
+    stage: Stage, forged: dict[str, Any]
+) -> None:
     """SL-49."""
     a_slice(stage, "first", 1, 3, granted=3)
     a_slice(stage, "next", **{"number": 2, "count": 10, "on": "first", **forged})

@@ -166,3 +166,23 @@ def test_hd_590_a_number_is_not_used_again_though_its_slice_is_gone() -> None:
     resize(world, 6)
     world.advance(5.0)
     assert seen(world) == [(1, 3, 3, ""), (5, 6, None, "")]
+
+
+def test_sl_16_what_the_present_wish_came_to_is_kept_until_there_is_another_one() -> None:
+    """SL-16: a growth that was given up is known by its slice alone; without it the same one would be made again."""
+    world = a_running_chain(cpu=4, retention=RetentionSettings(slice_history=0))
+    resize(world, 6)
+    world.advance(5.0)
+    target = all_slices(world)[1]
+    over = {"type": "Finished", "status": "True", "reason": "OutOfSync", "message": "given up"}
+    over["lastTransitionTime"] = "2026-11-21T00:20:00Z"
+    world.api.edit(ref_of(target), lambda one: one["status"]["conditions"].append(over))
+    world.advance(30.0)
+    assert ref_of(target) in world.api.objects
+    resize(world, 3)
+    world.advance(5.0)
+    resize(world, 7)
+    world.advance(5.0)
+    resize(world, 3)
+    world.advance(30.0)
+    assert seen(world) == [(1, 3, 3, "")]

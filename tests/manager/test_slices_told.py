@@ -150,9 +150,9 @@ def test_sl_71_ready_pods_of_what_waits_yet_are_no_growth_that_runs() -> None:
 @pytest.mark.parametrize(
     ("tells", "reason", "moment"),
     [
-        (slice_moments.refused, "WorkloadSliceRefused", OfSlice.REFUSED),
-        (slice_moments.rolled_back, "WorkloadSliceRolledBack", OfSlice.ROLLED_BACK),
-        (slice_moments.moved, "WorkloadSliceMoved", OfSlice.MOVED),
+        (slice_moments.refused, "SizeRefused", OfSlice.REFUSED),
+        (slice_moments.rolled_back, "ResizeRolledBack", OfSlice.ROLLED_BACK),
+        (slice_moments.moved, "ResizeMoved", OfSlice.MOVED),
     ],
     ids=["refused", "rolled back", "moved"],
 )

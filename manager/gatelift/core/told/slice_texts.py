@@ -13,9 +13,9 @@ RESIZED = "WorkloadSliceResized"
 GROWN = "WorkloadSliceAdmitted"
 RELEASED = "WorkloadSliceReleased"
 RUNNING = "WorkloadSliceRunning"
-REFUSED = "WorkloadSliceRefused"
-ROLLED_BACK = "WorkloadSliceRolledBack"
-MOVED = "WorkloadSliceMoved"
+REFUSED = "SizeRefused"
+ROLLED_BACK = "ResizeRolledBack"
+MOVED = "ResizeMoved"
 
 
 def made(name: str, counts: Counts, before: Counts) -> str:

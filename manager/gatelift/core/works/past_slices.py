@@ -12,6 +12,7 @@ from gatelift.core.records import metadata_patches, slice_condition, status_writ
 from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain, Role, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import Work
 from gatelift.core.rules import retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
@@ -20,6 +21,8 @@ from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import Workload
 
+LOOKED_AT_ONCE = 4
+"""Past slices beyond the limit that are looked at for each new one: all others were looked at before."""
 NOT_WANTED = "The workload slice is out of sync with its parent job"
 """As Kueue has it."""
 
@@ -44,7 +47,7 @@ def look(core: Core, rec: Record, now: float) -> bool:
         finish(core, known, _said(core, known, role), now)
     elif not work.objects and is_orphan(known):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
-    elif is_displaced(core, core.knowledge.slices.of(rec.uid), one):
+    elif is_displaced(core, core.knowledge.slices.of(rec.uid), one) and not _is_of_present_wish(work, one):
         api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_PAST_SLICE)
     else:
         retention.of_slice(core, known, now)
@@ -57,11 +60,17 @@ def is_displaced(core: Core, chain: Chain | None, one: Slice) -> bool:
     return bisect_right(past, one.place, key=lambda each: each.place) <= len(past) - limit
 
 
+def _is_of_present_wish(work: Work, one: Slice) -> bool:
+    """Say whether a slice was made for what its object wants now: that it has ended is known by it alone."""
+    owner = work.only_object
+    return owner is not None and owner.kind.slice_name(owner.object) == one.key.name
+
+
 def look_at_displaced(core: Core, chain: Chain) -> None:
-    """Have the one looked at that one more past slice displaces; those before it were displaced before."""
+    """Have those looked at that one more past slice displaces: one, and a few that stayed for another reason."""
     past, limit = chain.past, core.settings.retention.slice_history
-    if len(past) > limit:
-        core.mark_workload(past[len(past) - limit - 1].key)
+    for each in past[: max(0, len(past) - limit)][-LOOKED_AT_ONCE:]:
+        core.mark_workload(each.key)
 
 
 def _close(core: Core, rec: Record) -> None:
