@@ -21,7 +21,7 @@ from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, Typed, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.sentences import CHARS_MAX
-from gatelift.cli.slices import Chains, SliceExplanation, chain_name, home_of
+from gatelift.cli.slices import ShownChains, SliceExplanation, chain_name, home_of
 from gatelift.cli.slices import explanation_of as explanation_of_slice
 from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
@@ -129,7 +129,7 @@ async def _resized(client: Client, workload: Workload, told: WorkloadExplanation
     """Return the same with what is told of slices, and the UID of the one that waits to grow it, "" of none."""
     if chain_name(workload) is None:
         return told, ""
-    chains = Chains([each async for each in every(client, WORKLOAD, Workload, workload.metadata.namespace)])
+    chains = ShownChains([each async for each in every(client, WORKLOAD, Workload, workload.metadata.namespace)])
     found, target, before = explanation_of_slice(chains, workload), chains.target(workload), chains.before(workload)
     cluster = placement_of(before if before is not None else workload).cluster
     if found is not None and (target is not None or before is not None) and cluster:

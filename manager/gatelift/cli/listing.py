@@ -18,7 +18,7 @@ from gatelift.cli.connection import run
 from gatelift.cli.ghosts import ghost_of
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
-from gatelift.cli.slices import Chains
+from gatelift.cli.slices import ShownChains
 from gatelift.cli.target import target_of
 from gatelift.core import texts
 from gatelift.core.records import epochs, record
@@ -166,7 +166,7 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
     now = dt.datetime.now(dt.UTC)
     rows = []
     found = [each async for each in every(client, WORKLOAD, Workload, namespace)]
-    chains = Chains(found)
+    chains = ShownChains(found)
     for workload in found:
         situation = situation_of(workload)
         rows.append(

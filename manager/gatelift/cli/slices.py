@@ -47,7 +47,7 @@ def chain_name(workload: Workload) -> ChainName | None:
     return workload.metadata.namespace, owner, slices.chain_of(workload)
 
 
-class Chains:
+class ShownChains:
     """The slices of some Workloads, by their chains."""
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
@@ -87,7 +87,7 @@ class Chains:
         )
 
 
-def explanation_of(chains: Chains, workload: Workload) -> SliceExplanation | None:
+def explanation_of(chains: ShownChains, workload: Workload) -> SliceExplanation | None:
     """Return what is told of a slice; None of any other Workload."""
     if chain_name(workload) is None:
         return None
