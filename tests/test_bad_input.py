@@ -15,6 +15,7 @@ TABLE: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("bad_input
 
 @pytest.mark.parametrize("row", TABLE, ids=[row["mistake"] for row in TABLE])
 def test_a_mistake_is_told_in_one_line(row: dict[str, Any]) -> None:
+    """SL-75: those of elastic Jobs among them."""
     said = DOORS[row["door"]](row["comes"])
     assert said == row["said"].strip()
     assert "\n" not in said

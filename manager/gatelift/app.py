@@ -340,7 +340,13 @@ class _ManagerProcess:
         return self._local_agent.missing if self._local_agent is not None else ""
 
     def _refresh(self) -> None:
-        self._metrics.refresh(self._machine, waiting=self._loop.waiting, writes_held=self._api.writes_held)
+        agent = self._local_agent
+        self._metrics.refresh(
+            self._machine,
+            waiting=self._loop.waiting,
+            writes_held=self._api.writes_held,
+            at_home=agent.machine.world.gate_waits.by_queue if agent is not None else None,
+        )
 
 
 def _budget(config: Configuration) -> Budget:

@@ -69,6 +69,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         retention=RetentionSettings(
             after_finished=config.object_retention_policies.workloads.after_finished,
             after_deactivated=config.object_retention_policies.workloads.after_deactivated_by_kueue,
+            slice_history=gatelift.admission.slice_history_limit,
         ),
         release=_release(config),
         manages_unnamed=config.manage_jobs_without_queue_name,

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticKnownError
 from pydantic_settings import SettingsConfigDict
 
+from gatelift.core.state.readiness_values import SLICE_HISTORY
 from gatelift.core.state.release_values import DEADLINE_SECONDS
 from gatelift.durations import Seconds
 from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
@@ -24,6 +25,10 @@ DEADLINE_SECONDS_MAX = 7 * DAY
 """Who waits longer for a pod that does not stop wants no deadline."""
 
 
+SLICE_HISTORY_MAX = 1000
+"""Each is an object of the API server. Who wants to know more of what was has `afterFinished`, events and metrics."""
+
+
 class Dispatch(Section):
     """How clusters are chosen."""
 
@@ -32,12 +37,14 @@ class Dispatch(Section):
     hold_seconds: Seconds = Field(default=30.0, ge=5, le=3600)
 
 
-class WakingSettings(Section):
-    """How the admission engine looks again at what waits (decision 12)."""
+class AdmissionSettings(Section):
+    """How the admission engine looks again at what waits (decision 12), and what is kept of elastic work."""
 
     wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
     wake_period_max: Seconds = Field(default=WAKE_PERIOD_MAX, ge=0, le=60)
     preemption_patience: Seconds = Field(default=PREEMPTION_PATIENCE, ge=0, le=60)
+    slice_history_limit: Whole = Field(default=SLICE_HISTORY, ge=0, le=SLICE_HISTORY_MAX)
+    """So many past slices of one elastic object are kept, the latest (KEP-77)."""
 
 
 class Leases(Section):
@@ -151,7 +158,7 @@ class Gatelift(EnvironmentSettings):
             raise ValueError(f"{value!r} is listened on for sessions; write another port")
         return address(value, host_needed=advertised)
 
-    admission: WakingSettings = WakingSettings()
+    admission: AdmissionSettings = AdmissionSettings()
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
     release: QuotaRelease = QuotaRelease()

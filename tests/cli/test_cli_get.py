@@ -25,7 +25,7 @@ def test_workloads_show_where_they_are_and_why_they_wait(stage: Stage) -> None:
     said = stage.run("get", "workloads")
     assert said.code == 0
     header, placed, waiting = said.out.splitlines()
-    assert " ".join(header.split()) == "NAMESPACE NAME STATE CLUSTER QUEUE AGE REASON FOR EPOCH MESSAGE"
+    assert " ".join(header.split()) == "NAMESPACE NAME STATE CLUSTER QUEUE PODS AGE REASON FOR EPOCH MESSAGE"
     assert placed.split()[:5] == ["team", "pod-placed", "Admitted", "worker-1", "main"]
     assert "pod/waiting" in waiting
     assert waiting.endswith(NO_QUOTA)

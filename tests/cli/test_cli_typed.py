@@ -24,6 +24,7 @@ WORKLOADS = {
     "state": TEXT,
     "cluster": TEXT,
     "queue": TEXT,
+    "pods": dict,
     "created_at": MOMENT,
     "reason": TEXT,
     "for": TEXT,

@@ -33,13 +33,15 @@ MARKERS = [one for one in (ROOT / "tests/house/kueue_markers.txt").read_text().s
 IDENTIFIER = re.compile(r"([a-z]+\.)?kueue\.x-k8s\.io/[a-z-]+")
 NAMES_OF_ANOTHER_SORT = {
     "kueue.x-k8s.io/dynamically-sized-job",
+    "kueue.x-k8s.io/elastic-job-scale-up-strategy",
     "kueue.x-k8s.io/multikueue",
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "kueue.x-k8s.io/multikueue-dispatcher-incremental",
     "kueue.x-k8s.io/provisioning-request",
     "kueue.x-k8s.io/workloadpriorityclass",
 }
-"""Controllers, dispatchers, the source of a priority as v1beta1 spelled it, and a word of KEP-77 alone."""
+"""Controllers, dispatchers, the source of a priority as v1beta1 spelled it, a word of KEP-77 alone, and one of
+KEP-12100, which came after the list."""
 NOTHING = "nothing"
 """In the map: a field that asks nobody to do anything."""
 TABLES_OWN = {"not_served.py", "asked_for.py"}

@@ -100,6 +100,20 @@ def test_sl_52_a_growth_that_is_written_and_refused_is_taken_back_by_a_later_siz
     assert (list(world.running), len(world.messages(Stop))) == (world.runs, 0)
 
 
+def test_sl_52_a_growth_that_is_written_and_refused_moves_the_whole_chain_and_says_so_once() -> None:
+    world = an_answering_chain()
+    agent = world.agents["a"]
+    marks = {ANNOTATION_RESIZE_DEADLINE: "60", ANNOTATION_AT_DEADLINE: "move"}
+    world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
+    agent.refuse_size = Refusal.QUOTA_BUSY
+    agent.answers = False
+    resize(world, 5)
+    world.advance(120.0)
+    told = [one for one in world.emitted if one.reason == "ResizeMoved"]
+    assert len({one.ref for one in told}) == len(told) == 2, "at the Workload and at the Job"
+    assert [epoch for _, epoch, _ in world.runs][-1] == 2
+
+
 def test_sl_52_nothing_moves_while_its_cluster_is_away() -> None:
     world = a_refused_growth("move")
     world.cut("a", lost=True)

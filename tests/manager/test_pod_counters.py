@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatelift.adapters.metrics import ManagerMetrics
 from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.values.waits import Waits
 from support.manager.builders import NAMESPACE, a_job, a_pod, a_setting
 from support.manager.group_world import a_member, a_world_with_groups, join, pod_ref
 from support.manager.world import World, a_running_pod, a_world, workload_ref
@@ -49,6 +50,18 @@ def test_pg_27_a_pod_that_comes_with_our_gate_is_counted_once_whatever_is_seen_o
     world.api.apply(a_pod("two").document())
     world.settle()
     assert value(world, GATED) == 2
+
+
+def test_sl_70_what_the_agent_of_this_cluster_let_go_of_elastic_work_is_shown_by_its_queue() -> None:
+    world, waits = a_world(a_setting()), Waits()
+    waits.add(7.0)
+    metrics = ManagerMetrics()
+    at_home = {ObjectKey(NAMESPACE, "main"): waits, ObjectKey(NAMESPACE, "gone"): waits}
+    metrics.refresh(world.machine, waiting=0, writes_held=0, at_home=at_home)
+    of_one = {"name": "kueue.x-k8s.io/elastic-job", "is_group": "false", "replica_role": "leader"}
+    for queue in ("shared", ""):
+        found = metrics.registry.get_sample_value(f"{REMOVAL}_sum", {**of_one, "cluster_queue": queue})
+        assert found == 7.0
 
 
 def test_pg_27_who_leads_next_counts_nothing_that_was_there_before() -> None:

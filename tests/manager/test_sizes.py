@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
+from gatelift_kube.values.resources import WORKLOAD
 from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_EPOCH, ANNOTATION_SIZE
 from gatelift_wire.values.messages import Offer, Stop
 from support.manager.builders import Doc
@@ -145,7 +146,7 @@ def test_kueues_words_are_said_of_a_slice_whose_place_is_taken() -> None:
         "due to workload slice aggregation"
     )
     assert world.condition(first, "Finished")["message"] == text
-    said = [one for one in world.emitted if one.reason == "WorkloadSliceReplaced"]
+    said = [one for one in world.emitted if one.reason == "WorkloadSliceReplaced" and one.ref.resource == WORKLOAD]
     assert [(one.ref.key.name, one.message) for one in said] == [(first["metadata"]["name"], text)]
 
 

@@ -104,7 +104,7 @@ def test_a_slice_that_waits_may_be_deleted_and_is_made_again() -> None:
     target = all_slices(world)[1]
     world.api.delete(ref_of(target))
     world.advance(10.0)
-    assert seen(world) == [(1, 3, 3, ""), (2, 6, None, "")]
+    assert seen(world) == [(1, 3, 3, ""), (3, 6, None, "")], "by a number that no slice had (HD-590)"
     assert all_slices(world)[1]["metadata"]["uid"] != target["metadata"]["uid"]
     assert (used(world), len(world.runs)) == (3, 1)
 

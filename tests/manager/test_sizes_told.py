@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gatelift_kube.deciding.writes import WriteError
+from gatelift_kube.values.resources import WORKLOAD
 from gatelift_wire.values.keys import (
     ANNOTATION_SIZE,
     VERSION_OF_SIZES,
@@ -289,7 +290,7 @@ def test_sl_57_a_size_that_is_refused_is_told_and_said_again_and_what_runs_is_un
     resize(world, 5)
     world.advance(20.0)
     assert (used(world), list(world.running), len(world.messages(Stop))) == (5, world.runs, 0)
-    told = [one for one in world.emitted if one.reason == "SizeRefused"]
+    told = [one for one in world.emitted if one.reason == "SizeRefused" and one.ref.resource == WORKLOAD]
     assert len(told) == 1, "once for each cause"
     assert "does not carry out size 2: QuotaBusy: as told" in told[0].message
     assert 3 <= len(resizes(world)) <= 8, "at pauses that grow"
@@ -416,7 +417,8 @@ def test_a_cluster_that_refuses_in_ever_other_words_is_told_of_once() -> None:
     for turn in range(50):
         agent.say(SizeRefused(key=key, number=2, refusal=Refusal.QUOTA_BUSY, text=f"no room, {turn}"))
         world.advance(0.1)
-    assert len([one for one in world.emitted if one.reason == "SizeRefused"]) == 1
+    told = [one.ref.resource.kind for one in world.emitted if one.reason == "SizeRefused"]
+    assert sorted(told) == ["Job", "Workload"]
     assert len(resizes(world)) < 10
 
 

@@ -9,7 +9,7 @@ from gatelift_kinds.job import elastic
 from gatelift_kinds.job import partial as job_partial
 from gatelift_kinds.job import rules as job_rules
 from gatelift_kinds.job.hook import HOOK as JOB_HOOK
-from gatelift_kinds.shared import markers, rules, slices
+from gatelift_kinds.shared import markers, resize_wishes, rules, slices
 from gatelift_kinds.shared.hooks import CorrectedChange
 from gatelift_kinds.shared.patches import Operation, pointer
 from gatelift_kinds.shared.review import Correction, FieldError, Verdict, WebhookFacts
@@ -139,7 +139,7 @@ def _asked(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
     near, was_near = (rules.notes(_template(one)).get(name) for one in (new, old))
     if slices.asks(notes) and near is not None and near != was_near:
         errors.append(forbidden(f"spec.template.{annotation(name)}", NOT_BY_TOPOLOGY))
-    return errors
+    return [*errors, *resize_wishes.errors(old, new)]
 
 
 def _tied(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:

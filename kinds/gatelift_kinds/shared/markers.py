@@ -53,6 +53,7 @@ POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving"
 POD_GROUP_POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
 POD_GROUP_POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label"
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
+SCALE_UP_STRATEGY = "kueue.x-k8s.io/elastic-job-scale-up-strategy"  # how much of a growth is taken at once (KEP-12100)
 SLICE_NAME = "kueue.x-k8s.io/workload-slice-name"
 SLICE_REPLACEMENT = "kueue.x-k8s.io/workload-slice-replacement-for"
 CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"

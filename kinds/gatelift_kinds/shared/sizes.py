@@ -70,6 +70,14 @@ def counts_of(workload: Workload) -> dict[str, int]:
     return {one.name: one.count for one in workload.spec.pod_sets}
 
 
+def told(counts: Counts) -> str:
+    """Return counts in words: of one pod set the pods alone, else of each by its name."""
+    if len(counts) == 1:
+        (count,) = counts.values()
+        return f"{count} pod" if count == 1 else f"{count} pods"
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "no pods"
+
+
 def written(mark: SizeMark) -> str:
     """Return the annotation of what runs. SizeError: it would be longer than is read."""
     text = msgspec.json.encode(mark, order="sorted").decode()

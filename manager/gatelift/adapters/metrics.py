@@ -6,15 +6,20 @@ counted next door, in `transitions`; what is so now is in `gauges`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.pod_figures import PodFigures
+from gatelift.adapters.slice_figures import SliceFigures
 from gatelift.adapters.transitions import Transitions
-from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, Transition
+from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendToAgent, SliceMoment, Transition
 from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.deciding.writes import Create, Delete, EmitEvent, Patch, WriteFailed
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.waits import Waits
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""
@@ -53,6 +58,7 @@ class ManagerMetrics:
         self._notes_of: dict[str, Counter] = {}
         self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = Transitions(self.registry, local_queues=local_queues)
+        self._slices = SliceFigures(self.registry)
         self._gauges = Gauges(self.registry, local_queues=local_queues)
         self._pods = PodFigures()
         self.registry.register(self._pods)
@@ -62,10 +68,14 @@ class ManagerMetrics:
         self.queue = Gauge("gatelift_event_queue", "Events that wait for the core", registry=self.registry)
         self.writes_held = Gauge("gatelift_writes_held", "Writes that wait or are under way", registry=self.registry)
 
-    def refresh(self, machine: Machine, *, waiting: int, writes_held: int) -> None:
-        """Set the gauges before a scrape."""
+    def refresh(
+        self, machine: Machine, *, waiting: int, writes_held: int, at_home: Mapping[ObjectKey, Waits] | None = None
+    ) -> None:
+        """Set the gauges before a scrape. `at_home`: how long pods waited that the agent of this cluster let go."""
         self._gauges.set(machine)
+        self._slices.set(machine.core)
         self._pods.counts = machine.core.pod_counts
+        self._pods.take_home(machine.core, at_home or {})
         self.queue.set(waiting)
         self.writes_held.set(writes_held)
 
@@ -93,6 +103,8 @@ class ManagerMetrics:
                 if notes is None:
                     notes = self._notes_of[command.level] = self._notes.labels(command.level)
                 notes.inc()
+                if isinstance(command, SliceMoment):
+                    self._slices.count(command)
                 if isinstance(command, Transition):
                     self._transitions.count(command)
             case Read() | EmitEvent():

@@ -5,17 +5,17 @@ Neighbours: `core.state.pod_counts` has them, `metrics` registers this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
-from gatelift.core.state.pod_counts import BOUNDS, PodCounts
-from gatelift_kinds.shared.markers import ADMISSION_GATE
-
-_BOUNDS = (*(repr(each) for each in BOUNDS), "+Inf")
+from gatelift.core.state.core import Core
+from gatelift.core.state.pod_counts import PodCounts
+from gatelift_kinds.shared.markers import ADMISSION_GATE, ELASTIC_JOB
+from gatelift_kube.values.resources import ObjectKey
+from gatelift_kube.values.waits import Waits
 
 
 class PodFigures(Collector):
@@ -23,6 +23,15 @@ class PodFigures(Collector):
 
     def __init__(self) -> None:
         self.counts: PodCounts | None = None
+        self._elastic: dict[str, Waits] = {}
+
+    def take_home(self, core: Core, waits: Mapping[ObjectKey, Waits]) -> None:
+        """Take how long pods of elastic work waited that the agent of this cluster let go, by LocalQueue (SL-70)."""
+        self._elastic = {}
+        for key, each in waits.items():
+            local = core.knowledge.local_queues.get(key)
+            queue = local.spec.cluster_queue if local is not None else ""
+            self._elastic.setdefault(queue, Waits()).take(each)
 
     def collect(self) -> Iterator[Metric]:
         """Yield all of them."""
@@ -40,14 +49,16 @@ class PodFigures(Collector):
         for (of, reason), count in counts.rejected.items():
             family.add_metric([of, reason, LEADER], count)
         yield family
-        yield _removal(counts)
+        yield _removal(counts, self._elastic)
 
 
-def _removal(counts: PodCounts) -> Metric:
+def _removal(counts: PodCounts, elastic: Mapping[str, Waits]) -> Metric:
     labels = ["name", "cluster_queue", "is_group", REPLICA_ROLE]
-    text = "From a Workload's admission until a pod of it was let go; from its creation, of a pod that came later"
+    text = "From a Workload's admission, or the creation of a pod that came later, until that was let go"
     family = HistogramMetricFamily("kueue_pod_scheduling_gate_removal_seconds", text, labels=labels)
     for (queue, of_group), waits in counts.removal.items():
-        up_to = zip(_BOUNDS, map(float, accumulate(waits.buckets)), strict=True)
-        family.add_metric([ADMISSION_GATE, queue, "true" if of_group else "false", LEADER], list(up_to), waits.total)
+        of = [ADMISSION_GATE, queue, "true" if of_group else "false", LEADER]
+        family.add_metric(of, waits.up_to(), waits.total)
+    for queue, waits in elastic.items():
+        family.add_metric([ELASTIC_JOB, queue, "false", LEADER], waits.up_to(), waits.total)
     return family

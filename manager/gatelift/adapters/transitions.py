@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
 from gatelift.core.api.commands import Happened, Span, Transition
-from gatelift.core.state.pod_counts import BOUNDS
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
+from gatelift_kube.values.waits import BOUNDS
 
 LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 CLASS = "priority_class"

@@ -21,13 +21,15 @@ from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, Typed, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.sentences import CHARS_MAX
+from gatelift.cli.slices import ShownChains, SliceExplanation, chain_name, home_of
+from gatelift.cli.slices import explanation_of as explanation_of_slice
 from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import WaitingExplanation, waiting_of
 from gatelift.core import texts
 from gatelift.core.records import drains
 from gatelift.core.told import event_texts
-from gatelift_kinds.shared import pod_trouble
+from gatelift_kinds.shared import pod_trouble, slices
 from gatelift_kinds.shared.made_for import owners_of
 from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ForbiddenError
@@ -65,6 +67,7 @@ class WorkloadExplanation:
     drains: str = ""
     members: GatheredExplanation | None = None
     waiting: WaitingExplanation | None = None
+    slices: SliceExplanation | None = None
 
 
 def explain(
@@ -105,20 +108,33 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
         return told
     await tell_if_absent(client)
     told = replace(explanation_of(workload, now), members=await gathered.explained(client, workload, now))
+    told, waits = await _resized(client, workload, told)
     if told.state == texts.FINISHED:
         return told
     if told.cluster:
         ending = told.state == texts.EVICTED or workload.metadata.deletion_timestamp is not None
         told = replace(told, unreachable=await unreachable(client, told.cluster, now, ending=ending))
     told = replace(told, halted=await halted(client))
-    if told.quota:
+    if told.quota and not waits:
         return told
-    waiting = waiting_of(await replica(client, config), workload.metadata.uid)
+    waiting = waiting_of(await replica(client, config), waits or workload.metadata.uid)
     if waiting is not None and told.reason == texts.NO_CLUSTER:
         waiting = replace(waiting, outlook=NO_CLUSTER_OUTLOOK)
     if waiting is not None and told.halted:
         waiting = replace(waiting, outlook=HALTED_OUTLOOK)
     return replace(told, waiting=waiting, path=await obstacles(client, workload))
+
+
+async def _resized(client: Client, workload: Workload, told: WorkloadExplanation) -> tuple[WorkloadExplanation, str]:
+    """Return the same with what is told of slices, and the UID of the one that waits to grow it, "" of none."""
+    if chain_name(workload) is None:
+        return told, ""
+    chains = ShownChains([each async for each in every(client, WORKLOAD, Workload, workload.metadata.namespace)])
+    found, target, before = explanation_of_slice(chains, workload), chains.target(workload), chains.before(workload)
+    cluster = placement_of(before if before is not None else workload).cluster
+    if found is not None and (target is not None or before is not None) and cluster:
+        found = replace(found, home=await home_of(client, cluster))
+    return replace(told, slices=found), target.metadata.uid if target is not None else ""
 
 
 async def _without_workload(client: Client, key: ObjectKey, now: dt.datetime) -> WorkloadExplanation | None:
@@ -177,9 +193,13 @@ def _named_by(workload: Workload) -> tuple[OwnerReference, ...]:
     return (*owners_of(workload), *members)
 
 
-def _present(workload: Workload) -> tuple[bool, str]:
-    """Return an order in which unfinished workloads come last, and later ones after earlier ones."""
-    return situation_of(workload).state != "Finished", workload.metadata.creation_timestamp or ""
+def _present(workload: Workload) -> tuple[bool, bool, str]:
+    """Return an order in which unfinished workloads come last, later ones after earlier ones.
+
+    What waits to grow another one comes before that: it is told with it.
+    """
+    grows = workload.status.admission is None and slices.replaced_by(workload) is not None
+    return situation_of(workload).state != "Finished", not grows, workload.metadata.creation_timestamp or ""
 
 
 def explanation_of(workload: Workload, now: dt.datetime) -> WorkloadExplanation:
@@ -278,6 +298,19 @@ def _waiting(told: WaitingExplanation | None) -> list[tuple[str, str]]:
     ]
 
 
+def _slices(told: SliceExplanation | None) -> list[tuple[str, str]]:
+    """Return what is told of a slice, as lines."""
+    if told is None:
+        return []
+    return [
+        ("size", told.size),
+        ("resizes", told.resizes),
+        ("growth", told.growth),
+        *(("", each) for each in told.home),
+        *(("" if index else "past", each) for index, each in enumerate(told.past)),
+    ]
+
+
 def _print(told: WorkloadExplanation) -> None:
     console = Console(highlight=False)
     reason = f" ({told.reason})" if told.reason else ""
@@ -290,6 +323,7 @@ def _print(told: WorkloadExplanation) -> None:
         *(("", each) for each in told.unreachable),
         ("pods", told.pods),
         *gathered.lines(told.members),
+        *_slices(told.slices),
         ("drains", told.drains),
         ("epoch", str(told.epoch) if told.epoch else ""),
         ("queue", told.queue),

@@ -18,6 +18,7 @@ from gatelift.cli.connection import run
 from gatelift.cli.ghosts import ghost_of
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
+from gatelift.cli.slices import ShownChains
 from gatelift.cli.target import target_of
 from gatelift.core import texts
 from gatelift.core.records import epochs, record
@@ -164,7 +165,9 @@ def maker_of(workload: Workload) -> str:
 async def _workloads(client: Client, namespace: str, output: Output) -> None:
     now = dt.datetime.now(dt.UTC)
     rows = []
-    async for workload in every(client, WORKLOAD, Workload, namespace):
+    found = [each async for each in every(client, WORKLOAD, Workload, namespace)]
+    chains = ShownChains(found)
+    for workload in found:
         situation = situation_of(workload)
         rows.append(
             (
@@ -173,6 +176,7 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
                 situation.state,
                 placement_of(workload).cluster,
                 workload.spec.queue_name,
+                chains.pods(workload),
                 age(workload.metadata.creation_timestamp, now),
                 situation.reason,
                 maker_of(workload),
@@ -182,7 +186,7 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
         )
     await tell_if_absent(client)
     show(
-        ("Namespace", "Name", "State", "Cluster", "Queue", "Age", "Reason", "For", "Epoch", "Message"),
+        ("Namespace", "Name", "State", "Cluster", "Queue", "Pods", "Age", "Reason", "For", "Epoch", "Message"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
         output,
         nothing=f"No workloads{f' in namespace {namespace}' if namespace else ''}. Label a pod or a Job with"

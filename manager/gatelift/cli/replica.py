@@ -7,6 +7,7 @@ the manager's settings are read from its ConfigMap, or from a file.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from gatelift import admission_settings
+from gatelift.cli.slices import chain_name
 from gatelift.config import load, read_text
 from gatelift_admission.engine import Engine
 from gatelift_admission.told.outlook import Outlook, outlook, settle
-from gatelift_admission.values.model import EngineSettings
+from gatelift_admission.values.model import ElasticSlice, EngineSettings
+from gatelift_kinds.shared.sizes import SizeError, number_of
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.deciding.errors import ApiError, NotFoundError
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.core import ConfigMap, Namespace
-from gatelift_kube.objects.kueue import ClusterQueue
+from gatelift_kube.objects.kueue import ClusterQueue, Workload
 from gatelift_kube.values.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -124,7 +127,15 @@ def _namespace(engine: Engine) -> Callable[[Any], None]:
 
 
 def _workload(engine: Engine) -> Callable[[Any], None]:
-    return lambda one: engine.workload_changed(one, 0.0)
+    def feed(one: Workload) -> None:
+        chain = chain_name(one)
+        if chain is not None:
+            with contextlib.suppress(SizeError):  # what cannot be read waits for nothing
+                said = ElasticSlice(chain="/".join(chain), number=number_of(one.metadata.annotations))
+                engine.set_slice(one.metadata.uid, said)
+        engine.workload_changed(one, 0.0)
+
+    return feed
 
 
 _FEED: dict[Resource, Callable[[Engine], Callable[[Any], None]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from gatelift_agent.adapters.gate_figures import GateFigures
 from gatelift_agent.core.machine import AgentMachine
 from gatelift_agent.core.placement.placements import PlacementState
 from gatelift_agent.core.values.commands import AgentNote, Command, SendToManager
@@ -58,6 +59,8 @@ class AgentMetrics:
         self._aside = Gauge("gatelift_agent_set_aside", aside, registry=self.registry)
         self._held = Gauge("gatelift_agent_writes_held", "Writes that wait or are under way", registry=self.registry)
         self._queue = Gauge("gatelift_agent_events_waiting", "Events not handled yet", registry=self.registry)
+        self._gates = GateFigures()
+        self.registry.register(self._gates)
         self._handle_of: dict[type, Histogram] = {}
         self._writes_of: dict[tuple[type, str], Counter] = {}
 
@@ -101,6 +104,7 @@ class AgentMetrics:
             counts[placement.state] += 1
         for state, count in counts.items():
             self._placements.labels(state.value).set(count)
+        self._gates.read(machine.world)
         self._connected.set(machine.connected)
         self._leader.set(machine.world.leadership.held)
         self._latency.set(latency_seconds)

@@ -176,6 +176,31 @@ class Transition(Note):
     seconds: Mapping[Span, float] = field(default_factory=dict)
 
 
+class OfSlice(enum.Enum):
+    """What has become of a slice of elastic work; the value is what log and metrics say."""
+
+    MADE = "made"
+    EDITED = "edited"
+    ADMITTED = "admitted"
+    REPLACED = "replaced"
+    WITHDRAWN = "withdrawn"
+    LOWERED = "lowered"
+    RELEASED = "released"
+    RUNNING = "running"
+    REFUSED = "refused"
+    ROLLED_BACK = "rolled_back"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceMoment(Note):
+    """A note that metrics count: what has become of a slice; `seconds` since it was wanted, where that is measured."""
+
+    moment: OfSlice
+    cluster_queue: str
+    seconds: float | None = None
+
+
 Command = (
     ApiWrite
     | Read

@@ -62,6 +62,7 @@ class Purpose(enum.Enum):
     RELEASE_WORKLOAD = "release workload"
     DELETE_WORKLOAD = "delete workload"
     DELETE_FINISHED = "delete finished"
+    DELETE_PAST_SLICE = "delete a slice beyond those that are kept"
     DELETE_DEACTIVATED = "delete deactivated"
     DELETE_SURPLUS = "delete what is too many"
     DELETE_WITH_WORKLOAD = "delete with its Workload"

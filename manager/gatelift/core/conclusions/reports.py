@@ -20,7 +20,7 @@ from gatelift.core.rules import kept_record, reclaim_books, unrecorded
 from gatelift.core.state import few_lines, predecessors, words
 from gatelift.core.state.caution import Ahead
 from gatelift.core.state.core import Core
-from gatelift.core.told import failed_containers, pod_troubles, telling
+from gatelift.core.told import failed_containers, pod_troubles, slice_moments, telling
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.values.keys import PlacementKey
@@ -167,6 +167,7 @@ def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> No
     if is_first and not booked and known is not None and known.status.reclaimable_pods:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     pod_troubles.heard(core, attempt)
+    slice_moments.counted(core, attempt, said)
     core.mark_attempt(attempt)
 
 

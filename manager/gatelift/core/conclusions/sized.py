@@ -17,13 +17,12 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.rules import kept_record
 from gatelift.core.state.core import Core
+from gatelift.core.told import slice_moments
 from gatelift_wire.values.inventory import InventoryEntry
 from gatelift_wire.values.sizes import Drained, SizeRefused, SizeWanted, SliceFinished
 
 SizeWord = SliceFinished | Drained | SizeRefused | SizeWanted
 _RUNS = frozenset({AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING})
-SIZE_REFUSED = "SizeRefused"
-"""Reason of the event on the slice whose size its cluster does not carry out."""
 SIZE_AHEAD = "SizeAhead"
 """Reason of the event on what a cluster lists with a later size than its record has."""
 
@@ -61,7 +60,7 @@ def _refused(core: Core, attempt: Attempt, said: SizeRefused, now: float) -> Non
     known = core.knowledge.workloads.get(attempt.workload)
     if is_news and known is not None:
         text = refused(attempt.cluster, said)
-        core.event(ref_of(known), attempt.uid, SIZE_REFUSED, text, warning=True)
+        slice_moments.refused(core, known, text)
         core.note(text, attempt, warning=True)
         core.mark_said_of(attempt)  # it may be refused for too long
     core.mark_attempt(attempt)

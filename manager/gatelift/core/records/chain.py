@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift.core import texts
 from gatelift.core.api.user_objects import Name
@@ -98,9 +99,20 @@ def read_slice(workload: Workload, rec: Record, owner: Name) -> Slice:
     )
 
 
+class ChainHistory(NamedTuple):
+    """What is over of a chain. `owner`: whose it is; `past`: the oldest first; `highest`: number that it ever had."""
+
+    owner: Name | None = None
+    past: tuple[Slice, ...] = ()
+    highest: int = UNREADABLE
+
+
+NONE = ChainHistory()
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """One chain. `uid`: of its first slice, by which it is placed; `slices`: those that are known, by number.
+    """One chain. `uid`: of its first slice, by which it is placed; `slices`: by number, without the past ones.
 
     `current`: the record; without one what is next to become it, or the last one of a chain that is over; None where
     the record was deleted. `is_held`: the number of an open slice cannot be read, so that nothing is resized.
@@ -112,6 +124,28 @@ class Chain:
     current: Slice | None = None
     target: Slice | None = None
     roles: dict[str, Role] = field(default_factory=dict)
+    history: ChainHistory = NONE
+
+    @property
+    def owner(self) -> Name | None:
+        """Whose it is, None where nobody can tell."""
+        return self.history.owner
+
+    def role_of(self, uid: str) -> Role:
+        """Return what one of its slices is."""
+        return self.roles.get(uid, Role.PAST)
+
+    @property
+    def past(self) -> tuple[Slice, ...]:
+        """Those that are over while what runs is not, the oldest first; also such as somebody finished by hand."""
+        by_hand = [each for each in self.slices if self.roles[each.uid] is Role.PAST]
+        return (
+            tuple(sorted((*self.history.past, *by_hand), key=lambda each: each.place)) if by_hand else self.history.past
+        )
+
+    def has_had(self, number: int) -> bool:
+        """Say whether one of its slices that is there has this number."""
+        return any(each.number == number for each in (*self.slices, *self.history.past))
 
     @property
     def is_held(self) -> bool:
@@ -134,16 +168,16 @@ class Chain:
     @property
     def highest(self) -> int:
         """The highest number that any slice of it has, or had: the next one is above it (Size 4)."""
-        return max((each.number for each in self.slices), default=0)
+        return max((self.history.highest, *(each.number for each in self.slices)))
 
 
-def assess(uid: str, members: Collection[Slice]) -> Chain:
-    """Return a chain with what each of its slices is."""
+def assess(uid: str, members: Collection[Slice], history: ChainHistory = NONE) -> Chain:
+    """Return a chain with what each of its slices is; `members`: all that are not in its history."""
     found = tuple(sorted(members, key=lambda each: each.place))
     record = _record(found)
     current = record or _over(found) or _next(found)
     target = _target(found, current) if current is not None and current.open else None
-    chain = Chain(uid, found, record, current, target)
+    chain = Chain(uid, found, record, current, target, history=history)
     chain.roles.update((each.uid, _role(chain, each)) for each in found)
     return chain
 
@@ -151,8 +185,8 @@ def assess(uid: str, members: Collection[Slice]) -> Chain:
 def alone(one: Slice) -> Chain:
     """Return the chain of a slice whose mark is not believed: what waits is nobody's next one, and gets no quota."""
     if one.open and not one.reserved:
-        return Chain(one.uid, (one,), roles={one.uid: Role.OUT_OF_SYNC})
-    return assess(one.uid, (one,))
+        return Chain(one.uid, (one,), roles={one.uid: Role.OUT_OF_SYNC}, history=ChainHistory(one.owner))
+    return assess(one.uid, (one,), ChainHistory(one.owner))
 
 
 def _record(found: tuple[Slice, ...]) -> Slice | None:

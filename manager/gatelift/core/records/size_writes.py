@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admission_writes, admitted_by, epochs, reclaimed, status_writes
+from gatelift.core.records import admission_writes, admitted_by, epochs, reclaimed, slice_condition, status_writes
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.conditions import TRUE, find, put
@@ -32,7 +32,8 @@ def growth_write(target: Workload, record: Workload, reserve: Reserve, term: int
     reserved = status_writes.condition(target, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     admitted = status_writes.condition(target, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
     conditions = admitted_by.told(conditions, admitted_by.names(record), target.metadata.generation, wall)
-    for one in (reserved, admitted, find(record.status.conditions, texts.PODS_READY)):
+    grown = slice_condition.grown(target, _counts(reserve.admission), record)
+    for one in (reserved, admitted, grown, find(record.status.conditions, texts.PODS_READY)):
         if one is not None:
             conditions = put(conditions, one, wall)
     status = record.status
@@ -103,11 +104,16 @@ def _with_pods(one: PodSetAssignment, count: int) -> PodSetAssignment:
     return msgspec.structs.replace(one, resource_usage=usage, count=count)
 
 
-def shrink_write(known: Workload, admission: Admission) -> bytes:
+def shrink_write(known: Workload, admission: Admission, wall: str) -> bytes:
     """Write that a record is charged less: what it was answered that no more can run than that.
 
     With it that fewer of those that are over are free: else the next leader would take these off what is left (HD-551).
     """
-    granted = {one.name: one.count or 0 for one in admission.pod_set_assignments}
+    granted = _counts(admission)
     over = tuple(ReclaimablePod(name, count) for name, count in reclaimed.lowered(known, granted))
-    return status_writes.status_write(known, admission=admission, reclaimable_pods=over)
+    conditions = put(known.status.conditions, slice_condition.shrunk(known, granted), wall)
+    return status_writes.status_write(known, admission=admission, reclaimable_pods=over, conditions=conditions)
+
+
+def _counts(admission: Admission) -> dict[str, int]:
+    return {one.name: one.count or 0 for one in admission.pod_set_assignments}

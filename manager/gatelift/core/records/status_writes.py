@@ -94,9 +94,11 @@ def requeued_write(workload: Workload, reason: str, message: str, wall: str) -> 
     return status_write(workload, **status)
 
 
-def finished_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
-    """Write Finished=True, which is final."""
+def finished_write(
+    workload: Workload, reason: str, message: str, wall: str, besides: tuple[Condition, ...] = ()
+) -> bytes:
+    """Write Finished=True, which is final, and some conditions besides."""
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
     kept = without(without(workload.status.conditions, texts.HELD), pod_trouble.CONDITION)
     kept = without(kept, drains.CONDITION)
-    return status_write(workload, conditions=put(kept, finished, wall))
+    return status_write(workload, conditions=put(with_each(kept, besides, wall), finished, wall))

@@ -37,6 +37,12 @@ def multikueue_check(core: Core, names: Iterable[str]) -> str:
     return ""
 
 
+def others(core: Core, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of these admission checks that other controllers answer."""
+    dispatching = multikueue_check(core, names)
+    return tuple(name for name in names if name != dispatching)
+
+
 def targets(core: Core, checks: tuple[str, ...]) -> Targets:
     """Return which clusters may run a workload that needs these checks; no dispatching check means `local`.
 

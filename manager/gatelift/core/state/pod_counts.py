@@ -6,33 +6,18 @@ What a leader found as it began was there before, and is not counted again. Neig
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
 
-BOUNDS: Final = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
-"""Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""
-
-
-@dataclass(slots=True)
-class Waits:
-    """How long pods were gated after their Workload was admitted: how many up to each bound, and beyond the last."""
-
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count one."""
-        self.buckets[bisect_left(BOUNDS, seconds)] += 1
-        self.total += seconds
+from gatelift_kube.values.waits import Waits
 
 
 @dataclass(slots=True)
 class PodCounts:
     """By ClusterQueue, "" where a pod names no queue that there is; `rejected` by reason as well.
 
-    `removal`: by ClusterQueue, and whether the pods are of a group. Only this module writes it.
+    `removal`: how long they were gated after their Workload was admitted, by ClusterQueue and whether they are of a
+    group. Only this module writes it.
     """
 
     gated: Counter[str] = field(default_factory=Counter)

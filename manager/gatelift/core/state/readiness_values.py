@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SLICE_HISTORY = 10
+"""Of a Job that is resized each minute these tell of its last ten minutes, and fit a screen."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessSettings:
@@ -23,10 +26,12 @@ class ReadinessSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """Kueue's objectRetentionPolicies.workloads, in seconds; None keeps for ever.
+    """Kueue's objectRetentionPolicies.workloads, in seconds; None keeps for ever. Ours is `slice_history`.
 
     `after_finished`: of finished Workloads. `after_deactivated`: of users' objects whose Workload we deactivated.
+    `slice_history`: so many past slices of one elastic object are kept, the latest.
     """
 
     after_finished: float | None = None
     after_deactivated: float | None = None
+    slice_history: int = SLICE_HISTORY

@@ -19,7 +19,7 @@ from gatelift.core.records.attempt_states import Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.state.core import Core
-from gatelift.core.told import event_texts, failed_containers, pod_moments
+from gatelift.core.told import event_texts, failed_containers, pod_moments, slice_moments
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kinds.shared.pod_trouble import START_REFUSED
 from gatelift_kube.deciding.writes import WriteError, WriteFailed
@@ -67,6 +67,7 @@ def written(core: Core, outstanding: Outstanding) -> None:
         _workload(core, known, event_texts.OWNERS_ADDED, added)
     if attempt is not None and purpose not in _OF_WORKLOADS:
         _of_attempt(core, known, attempt, purpose)
+    slice_moments.written(core, known, purpose)
 
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
@@ -137,7 +138,6 @@ def _grown(core: Core, known: Workload, attempt: Attempt) -> None:
     if attempt.reserve is not None:
         _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
     _workload(core, known, texts.ADMITTED, event_texts.admitted_event(queue_of(core, known, attempt), 0.0))
-    core.note("a later slice takes the place of the one before", attempt, fields=(("uid", attempt.uid),))
 
 
 def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:

@@ -94,7 +94,7 @@ def role_of(core: Core, work: Work, known: Workload) -> Role | None:
         return None
     chosen = chain_of(core, work)
     if chosen is None or chosen.uid == own.uid:
-        return own.roles[known.metadata.uid]
+        return own.role_of(known.metadata.uid)
     rec = core.knowledge.readings[key_of(known.metadata)][1]
     if rec.finished:
         return Role.PAST

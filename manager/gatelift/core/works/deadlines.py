@@ -19,6 +19,7 @@ from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
+from gatelift.core.told import slice_moments, slice_texts
 from gatelift.core.works import growing, past_slices
 from gatelift_kinds.shared import sizes
 from gatelift_kinds.shared.sizes import Counts
@@ -33,8 +34,6 @@ NAMES_TRIED = 16
 wanted once more."""
 ROLLED_BACK = "The cluster on which it runs had no room for this size before its deadline"
 """Message of Finished on a slice that was rolled back."""
-RESIZE_ROLLED_BACK, RESIZE_MOVED = "ResizeRolledBack", "ResizeMoved"
-"""Reasons of the events."""
 
 
 class AtDeadline(enum.StrEnum):
@@ -79,9 +78,9 @@ def carry_out(case: Case, owner: Owner, target: Workload) -> bool:
     if moves and placing.open_view(core, case.attempt.cluster) is None:
         return False  # nobody could stop it there
     past_slices.finish(core, target, (OUT_OF_SYNC, past_slices.NOT_WANTED if moves else ROLLED_BACK), case.now)
-    reason = RESIZE_MOVED if moves else RESIZE_ROLLED_BACK
+    tell = slice_moments.moved if moves else slice_moments.rolled_back
     text = texts.growth_over(case.attempt.cluster, seconds(owner), moves=moves)
-    core.event(owner.ref, owner.object.metadata.uid, reason, text, warning=True)
+    tell(core, target, text)
     if moves:
         _move(core, case.attempt, text, case.now)
     return True
@@ -95,7 +94,7 @@ def _waits_for_its_cluster(core: Core, target: Workload) -> bool:
 def _move(core: Core, attempt: Attempt, text: str, now: float) -> None:
     """Evict a chain; where it ran it goes last."""
     core.failures.avoid(attempt.uid, attempt.cluster, now + core.settings.dispatch.give_up_max, text)
-    attempt.end_for(Ending(reason=RESIZE_MOVED, message=text))
+    attempt.end_for(Ending(reason=slice_texts.MOVED, message=text))
     core.mark_attempt(attempt)
 
 
@@ -108,20 +107,22 @@ def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
     if case.now < due:
         core.agenda.wake(owner.look, due)
         return None
-    before = [each for each in chain.slices if each.past and each.number < refused.number]
+    before = [each for each in chain.past if each.number < refused.number]
     known = [found for each in reversed(before) if (found := core.knowledge.workloads.get(each.key)) is not None]
     replaced = next((each for each in known if _finished_as(each)[0] == REPLACED), None)
     if replaced is None:
         return None
     if policy(owner) is AtDeadline.MOVE and attempt.ending is None:
-        _move(core, attempt, texts.growth_over(attempt.cluster, seconds(owner), moves=True), case.now)
+        text = texts.growth_over(attempt.cluster, seconds(owner), moves=True)
+        slice_moments.moved(core, case.known, text)
+        _move(core, attempt, text, case.now)
         return None
     return sizes.lowered(sizes.counts_of(case.known), sizes.counts_of(replaced))
 
 
 def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
     """Say whether what a user wants was rolled back, and he wants nothing else since: names are by generation."""
-    over = [known for each in chain.slices if each.past and (known := core.knowledge.workloads.get(each.key))]
+    over = [known for each in chain.past if (known := core.knowledge.workloads.get(each.key))]
     names = {one.metadata.name for one in over if _finished_as(one) == (OUT_OF_SYNC, ROLLED_BACK)}
     return any(owner.kind.slice_name(owner.object, again) in names for again in tries()) if names else False
 

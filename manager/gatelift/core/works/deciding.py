@@ -14,8 +14,9 @@ from gatelift.core.records.attempts import Ending
 from gatelift.core.rules import containment, deactivation, readiness
 from gatelift.core.rules.containment import Boundary
 from gatelift.core.state.core import Core
-from gatelift.core.told import telling
+from gatelift.core.told import slice_moments, telling
 from gatelift_admission.values.model import Decision, Evict, Fault, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_kube.objects.conditions import FALSE, find
 
 _NOT_TOLD = frozenset({AttemptState.PENDING, AttemptState.RESERVED})
 HEADS_PER_CALL = 100
@@ -72,11 +73,19 @@ def _not_taken(core: Core, decision: Decision, error: Exception, now: float) -> 
 
 def _waits(core: Core, decision: Inadmissible) -> None:
     """Note what a workload that waits has to say; people are told once, though it may be written more than once."""
-    said = decision.reason, decision.message
+    said = decision.reason, slice_moments.waits(core, decision.uid, decision.message)
     again = not core.waiting_reasons.say(decision.uid, said)
     silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
+    silent = silent or _shows(core, decision.uid, said)
     if not silent:
-        telling.waits(core, decision)
+        telling.waits(core, decision._replace(message=said[1]))
+
+
+def _shows(core: Core, uid: str, said: tuple[str, str]) -> bool:
+    """Say whether a slice shows this already: a write of its chain has the engine say again what it waits for."""
+    known = core.knowledge.workload_of(uid) if core.knowledge.slices.slice_of(uid) is not None else None
+    shown = find(known.status.conditions, texts.QUOTA_RESERVED) if known is not None else None
+    return shown is not None and (shown.status, shown.reason, shown.message) == (FALSE, *said)
 
 
 def _ending(core: Core, decision: Evict | Unreserve) -> Ending:

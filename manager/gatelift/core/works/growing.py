@@ -114,9 +114,7 @@ def why_not(case: Case) -> tuple[str, str] | None:
 
 def _others(core: Core, reserve: Reserve | None) -> bool:
     """Say whether checks of other controllers are asked for, whose word about a growth nobody waits for yet."""
-    checks = reserve.checks if reserve is not None else ()
-    dispatching = targets.multikueue_check(core, checks)
-    return any(name != dispatching for name in checks)
+    return bool(targets.others(core, reserve.checks if reserve is not None else ()))
 
 
 def admit(case: Case, reserve: Reserve) -> None:

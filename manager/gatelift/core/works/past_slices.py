@@ -5,12 +5,15 @@ Neighbours: `reconcile` asks first in a pass over a Workload, `choosing` which o
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.dispatching import giving_back
-from gatelift.core.records import metadata_patches, status_writes
-from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Role
+from gatelift.core.records import metadata_patches, slice_condition, status_writes
+from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain, Role, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.record import Record
+from gatelift.core.records.work import Work
 from gatelift.core.rules import retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
@@ -19,6 +22,8 @@ from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import Workload
 
+LOOKED_AT_ONCE = 4
+"""Past slices beyond the limit that are looked at for each new one: all others were looked at before."""
 NOT_WANTED = "The workload slice is out of sync with its parent job"
 """As Kueue has it."""
 
@@ -43,9 +48,30 @@ def look(core: Core, rec: Record, now: float) -> bool:
         finish(core, known, _said(core, known, role), now)
     elif not work.objects and is_orphan(known):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
+    elif is_displaced(core, core.knowledge.slices.of(rec.uid), one) and not _is_of_present_wish(work, one):
+        api_requests.delete(core, ref_of(known), known.metadata.uid, Purpose.DELETE_PAST_SLICE)
     else:
         retention.of_slice(core, known, now)
     return True
+
+
+def is_displaced(core: Core, chain: Chain | None, one: Slice) -> bool:
+    """Say whether later slices take the place of a past one: so many of its chain are kept, the latest (SL-16)."""
+    past, limit = chain.past if chain is not None else (), core.settings.retention.slice_history
+    return bisect_right(past, one.place, key=lambda each: each.place) <= len(past) - limit
+
+
+def _is_of_present_wish(work: Work, one: Slice) -> bool:
+    """Say whether a slice was made for what its object wants now: that it has ended is known by it alone."""
+    owner = work.only_object
+    return owner is not None and owner.kind.slice_name(owner.object) == one.key.name
+
+
+def look_at_displaced(core: Core, chain: Chain) -> None:
+    """Have those looked at that one more past slice displaces: one, and a few that stayed for another reason."""
+    past, limit = chain.past, core.settings.retention.slice_history
+    for each in past[: max(0, len(past) - limit)][-LOOKED_AT_ONCE:]:
+        core.mark_workload(each.key)
 
 
 def _close(core: Core, rec: Record) -> None:
@@ -68,10 +94,12 @@ def _said(core: Core, known: Workload, role: Role) -> tuple[str, str]:
 
 
 def finish(core: Core, known: Workload, said: tuple[str, str], now: float) -> None:
-    """Write Finished for this reason with this message, and tell it."""
-    body = status_writes.finished_write(known, *said, core.wall.text(now))
+    """Write Finished for this reason with this message."""
+    chain = core.knowledge.slices.of(known.metadata.uid)
+    by = chain.record if chain is not None and said[0] == REPLACED else None
+    is_past = slice_condition.past(known, said[0], core.knowledge.workloads[by.key] if by is not None else None)
+    body = status_writes.finished_write(known, *said, core.wall.text(now), (is_past,))
     api_requests.patch_workload(core, known, body, Purpose.FINISH_SLICE)
-    core.event(ref_of(known), known.metadata.uid, *said)
 
 
 def replaced(by: str, owner: str) -> str:

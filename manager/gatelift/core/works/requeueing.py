@@ -15,7 +15,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import telling
-from gatelift.core.works import growing
+from gatelift.core.works import growing, growth_waits
 from gatelift_kube.objects.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey
@@ -36,7 +36,8 @@ def pending(case: Case) -> None:
         return
     if _come_back(core, known, now):
         return
-    told = _withheld(core, known, rec) or growing.why_not(case) or core.waiting_reasons.of(rec.uid) or _halted(case)
+    keeps = _withheld(core, known, rec) or growing.why_not(case) or growth_waits.why(case)
+    told = keeps or core.waiting_reasons.of(rec.uid) or _halted(case)
     if told is None:
         return
     key, asks = attempt.look, WriteAsk(attempt.look, Purpose.WHY_WAITING)

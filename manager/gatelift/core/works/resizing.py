@@ -72,6 +72,11 @@ def step(case: Case, owner: Owner) -> bool:
 def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     """Take the step of what has a record, or goes back to the queue with a slice behind it."""
     grows, lowers = sizes.is_raised(wish.asked, wish.wanted), wish.lower != wish.asked
+    wishes = wish.case.core.knowledge.slices.wishes
+    if grows:
+        wishes.more(wish.chain.uid, wish.wanted, wish.case.now)
+    if lowers:
+        wishes.less(wish.chain.uid, wish.case.now)
     if grows and target is None and not deadlines.is_rolled_back(wish.case.core, wish.owner, wish.chain):
         return _make(wish, wish.chain.highest + (2 if lowers else 1))
     if grows and target is not None:
@@ -93,7 +98,7 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
     if not lowers:
         return False
     number = chain.target.number - 1
-    if number in {each.number for each in chain.slices}:
+    if chain.has_had(number):
         return _resize(wish, target, chain.highest + 2, wish.wanted)
     return _resize(wish, case.known, number, wish.lower)
 

@@ -36,5 +36,7 @@ def give_back(case: Case) -> bool:
         return False
     admission = size_writes.lowered(reserve.admission, wanted)
     attempt.regranted(reserve._replace(admission=admission), known.metadata.resource_version)
-    api_requests.patch_workload(core, known, size_writes.shrink_write(known, admission), Purpose.SHRINK)
+    api_requests.patch_workload(
+        core, known, size_writes.shrink_write(known, admission, core.wall.text(case.now)), Purpose.SHRINK
+    )
     return True

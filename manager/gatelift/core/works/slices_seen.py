@@ -15,7 +15,7 @@ from gatelift.core.records.chain import REPLACED, Chain, Role, Slice, read_slice
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
-from gatelift.core.works import following
+from gatelift.core.works import following, past_slices
 from gatelift_admission.values.model import ElasticSlice
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import slices
@@ -61,7 +61,7 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
         return
     rec = core.knowledge.readings[key_of(seen.metadata)][1]
     one = read_slice(seen, rec, core.knowledge.names[uid][0])
-    before = index.called(one.said).roles
+    was_believed, before = known is None or index.is_believed(uid), index.called(one.said).roles
     index.put(one, raw)
     after, chain = index.called(one.said).roles, index.of(uid)
     _tell_engine(core, one)
@@ -73,7 +73,9 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
             core.mark_workload(other.key)
     if chain is not None:
         _settle(core, chain)
-    if known is None and not index.is_believed(uid):
+        if one.finished:
+            past_slices.look_at_displaced(core, chain)
+    if was_believed and not index.is_believed(uid):
         core.event(ref_of(seen), uid, CHAIN_NOT_BELIEVED, _NOT_BELIEVED, warning=True)
 
 
@@ -91,7 +93,7 @@ def _tell_engine(core: Core, each: Slice) -> None:
     if each.finished:
         return  # it holds nothing; what it was is forgotten with it
     chain = core.knowledge.slices.of(each.uid)
-    known = chain is not None and not (each.reserved and chain.roles[each.uid] is Role.OUT_OF_SYNC)
+    known = chain is not None and not (each.reserved and chain.role_of(each.uid) is Role.OUT_OF_SYNC)
     said = (
         ElasticSlice(chain=chain.uid, number=each.number, since=_since(core, chain))
         if chain is not None and known and each.number

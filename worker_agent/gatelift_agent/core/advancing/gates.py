@@ -60,6 +60,7 @@ def advance(world: World, placement: Placement, sizing: Sizing, now: float) -> N
     if placement.state is not PlacementState.RUNNING or not world.leadership.acts(now):
         return
     waiting = _waiting(world, placement, sizing)
+    sizing.waits((pod.metadata.uid for pods in waiting.values() for pod in pods), now)
     if not any(waiting.values()):
         return
     found = let_go.count(world, placement, now)
@@ -164,7 +165,8 @@ def _let_go(world: World, placement: Placement, turn: _Turn, now: float) -> bool
         _rest(world, placement, sizing, uid, now)
         world.note("warning", f"pod {pod.metadata.name} is not let go: {error}", placement)
         return False
-    known = lift or GateLift(pod_set=pod_set, version=pod.metadata.resource_version)
+    since = sizing.gated.get(uid, (0, now))[1]
+    known = lift or GateLift(pod_set=pod_set, version=pod.metadata.resource_version, since=since)
     known.asked = True
     sizing.lifts[uid] = known
     asking.ungate(world, placement, pod, body, now)
@@ -201,6 +203,7 @@ def answered(world: World, placement: Placement, asked: Asked, event: WriteDone 
             _rest(world, placement, sizing, asked.form, now)
         else:
             sizing.rests.pop(asked.form, None)
+            world.gate_waits.add(placement, now - lift.since)
         return
     _failed(world, placement, asked, event, now)
 

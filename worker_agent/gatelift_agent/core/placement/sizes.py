@@ -9,7 +9,7 @@ of the present one (Size 9). Neighbours: `advancing.sizing` sets the object to i
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gatelift_kinds.shared.sizes import Size, SizeMark
@@ -79,6 +79,7 @@ class GateLift:
 
     The write names the version that was seen, so it is over with what it may do once the pod is seen in another one.
     `asked`: it is under way. `in_doubt`: one of them had no known outcome; the next one is not before `again_at`.
+    `since`: when it was seen to wait while its size was known.
     """
 
     pod_set: str
@@ -87,6 +88,7 @@ class GateLift:
     in_doubt: bool = False
     attempts: int = 0
     again_at: float = 0.0
+    since: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +118,8 @@ class Sizing:
     """By the pod's UID."""
     rests: dict[str, tuple[int, float]] = field(default_factory=dict)
     """Pods that could not be let go, by UID: how often, and until when another one has their turn."""
+    gated: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Pods that wait at the gate, by UID: the number that was known then, and since when they wait."""
     ended_before: dict[str, tuple[int, int]] | None = None
     """How many pods had succeeded and failed when the size was taken; None: not known yet."""
     drained: tuple[tuple[str, int], ...] | None = None
@@ -141,6 +145,13 @@ class Sizing:
         self.opened = {name: min(self.opened.get(name, 0), count) for name, count in counts.items()}
         self.move(SizeMove.TAKE)
         self.ended_before, self.drained, self.refused = None, None, ""
+
+    def waits(self, uids: Iterable[str], now: float) -> None:
+        """Take which pods wait: each since it is seen to, and since the present size is known."""
+        self.gated = {
+            uid: known if (known := self.gated.get(uid)) is not None and known[0] == self.number else (self.number, now)
+            for uid in uids
+        }
 
     def writes(self) -> None:
         """Take that the object is asked to be set to it; of older sizes that were asked for the last few are known."""

@@ -17,6 +17,7 @@ from gatelift_agent.core.memory.keeper import Keeper
 from gatelift_agent.core.placement.failures import Failures
 from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.state.condemned import Condemned
+from gatelift_agent.core.state.gate_waits import GateWaits
 from gatelift_agent.core.state.last_words import LastWords
 from gatelift_agent.core.state.late import Late
 from gatelift_agent.core.state.leadership import Leadership
@@ -129,7 +130,7 @@ class World:
         self.wakes: Alarms[PlacementKey] = Alarms()
         self.commands: list[Command] = []
         self.outgoing: list[Message] = []
-        self.last_words = LastWords()
+        self.last_words, self.gate_waits = LastWords(), GateWaits()
         self.keeper = Keeper(settings.own_namespace, settings.registry, keeps=settings.mode is AgentMode.REMOTE)
         self.capacity_changed = self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
