@@ -19,7 +19,7 @@ from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError
 from gatelift_kube.api.reads import Reads
 from gatelift_kube.api.reflector import Reflector
-from gatelift_kube.deciding.budget import Budget
+from gatelift_kube.deciding.budget import Budget, Traffic
 from gatelift_kube.deciding.errors import KubeError, NotFoundError
 from gatelift_kube.deciding.writes import (
     ApiEvent,
@@ -146,7 +146,7 @@ class ManagementApi:
         # Of these the core takes the answer to a write as it takes the word of the watch; so it need not hear both.
         echoing = {WORKLOAD, *kinds.travelling}
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in echoing}
-        self._reads = Reads[Asked](self._read, self._not_read, namespace_of)
+        self._reads = Reads[Asked](self._read, self._not_read, namespace_of, limits.shares[Traffic.READ])
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""
