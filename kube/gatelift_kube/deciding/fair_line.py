@@ -1,7 +1,7 @@
 """A line in which shares take turns, and in each of them its own shares: who asks for much waits behind himself. Pure.
 
 A share is a path of names, such as a cluster and a namespace of it. Within the last one who came first is first. Kept
-are only those that wait. Neighbours: `executor`, `event_series` and the manager's agenda, in which namespaces take turns.
+are only those that wait. Neighbours: `executor`, `event_series`, the manager's agenda: in them namespaces take turns.
 """
 
 from __future__ import annotations
