@@ -15,6 +15,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from gatelift_kube.process import event_loop
+from gatelift_kube.process.tasks import spawn
 from gatelift_kube.serving import certificates
 from gatelift_kube.serving import door as doors
 from gatelift_kube.serving.door import Door, Limits
@@ -125,7 +126,7 @@ async def test_hd_573_who_asks_without_end_is_answered_at_a_pace_and_another_add
                 answers += 1
 
     began = loop.time()
-    floods = [asyncio.create_task(asks_without_end()) for _ in range(20)]
+    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(20)]
     try:
         await until(lambda: answers > 2 * PACE.burst)
         before, connector = answers, aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
