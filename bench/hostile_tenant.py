@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bench.hostile_worker import Told, keep
 from bench.loader import manifest, mutated
-from bench.processes import takes_what_is_left
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.process.tasks import spawn
@@ -46,8 +45,7 @@ async def makes_and_deletes(client: Client, path: Path) -> None:
 
 
 async def serve(kubeconfig: str, path: Path) -> None:
-    """Do so until standard input ends."""
-    takes_what_is_left()
+    """Do so until standard input ends. Few writes are what he competes for: he takes little CPU."""
     async with Client.connect(await from_kubeconfig(kubeconfig), user_agent="hostile-tenant") as client:
         churning = spawn("churn", makes_and_deletes(client, path))
         sys.stdout.write("ready\n")

@@ -42,9 +42,11 @@ from bench.loader import BESIDE, create, manifest, mutated
 from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
 from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR
+from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.process import collector
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox import children
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 
@@ -59,6 +61,8 @@ CHURN = "churn"
 """The load of `hostile_tenant`."""
 CHURN_PER_SECOND, CHURN_PODS, CHURN_PACE_SECONDS = 20, 20, 1.0
 """Writes of the manager for it; a pod of others takes about seven, so these have a third of them."""
+LEFT_SECONDS_MAX = 300.0
+"""For the writes that what he has made and deleted takes."""
 FLIP = "flip"
 """The load of `hostile_flip`."""
 FLIPPED_MB_MIN = 0.2
@@ -164,11 +168,25 @@ async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIt
 
 @asynccontextmanager
 async def churning(made: Stage) -> AsyncIterator[Path]:
-    """Let the hostile tenant be there for the time of a block; gives where it says what it has done."""
+    """Let the hostile tenant be there for the time of a block; gives where it says what it has done.
+
+    At the end it is waited until nothing of his is left: what others notice of that is his doing as well.
+    """
     told = made.home / f"told-{CHURN}.json"
     async with beside("bench.hostile_tenant", str(made.kubeconfig), str(told), fail=made.watcher.fail):
         await asyncio.sleep(SETTLE_SECONDS)
         yield told
+    if not await until(lambda: _is_empty(made.client, EVIL), 1.0, stop_after_delay(LEFT_SECONDS_MAX)):
+        raise TimeoutError(f"after {LEFT_SECONDS_MAX:g} s something of the hostile tenant is left")
+
+
+async def _is_empty(client: Client, namespace: str) -> bool:
+    """Say whether a namespace has no pods and no Workloads."""
+    for resource in (POD, WORKLOAD):
+        async for page in client.list(resource, Selection(namespace=namespace)):
+            if page.items:
+                return False
+    return True
 
 
 def _switch(made: Stage) -> Path:
