@@ -22,6 +22,8 @@ from gatelift_kube.values.resources import POD, ObjectKey, ObjectRef
 EVIL = "evil"
 HANDS = 8
 """So many pods are made, and then deleted, at a time: it is he who waits for the API server."""
+PODS_PER_SECOND = 30.0
+"""At most: more than the manager may make writes there. What he has left over is cleaned up before the next round."""
 
 
 async def makes_and_deletes(client: Client, path: Path) -> None:
@@ -40,6 +42,7 @@ async def makes_and_deletes(client: Client, path: Path) -> None:
             told.frames += 1
             told.size += len(body)
             keep(path, told)
+            await asyncio.sleep(HANDS / PODS_PER_SECOND)
 
     await asyncio.gather(*(spawn(f"hand {number}", hand()) for number in range(HANDS)))
 

@@ -12,7 +12,6 @@ from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, ClusterView, LinkState
 from gatelift.core.dispatching.fit import Requirements, rank, unfit
 from gatelift.core.state.dispatch_values import DispatchFailures, DispatchSettings, backoff
-from gatelift.core.state.open_offers import SILENT_PAUSE_SECONDS
 from gatelift_kube.values.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import (
     Bid,
@@ -224,28 +223,6 @@ def test_silence_is_waited_for_no_longer_than_the_bid_time() -> None:
     assert winner(world) == ""
     world.advance(0.02)
     assert winner(world) == "b"
-
-
-def test_hd_572_who_was_waited_for_in_vain_keeps_nobody_else_waiting_until_it_answers() -> None:
-    """HD-572: a worker that is connected and answers nothing was first of all, and cost everybody's pod 300 ms."""
-    world = a_world(a_setting(cpu=1000))
-    world.agents["a"].silent = True
-    world.api.apply(a_pod("first").document())
-    world.settle()
-    world.advance(0.31)
-    assert won(world, "first") == "b"
-    for number in range(5):
-        asked_next(world, f"pod-{number}")
-        assert won(world, f"pod-{number}") == "b", "at once"
-    world.advance(SILENT_PAUSE_SECONDS)
-    assert asked_next(world, "later") == ["b", "a"]
-    assert won(world, "later") == "b", "it is asked, and not waited for"
-    world.machine.core.open_offers.session_ended("a")
-    assert asked_next(world, "soon") == ["b"], "it is silent in a session of its own as well"
-    world.agents["a"].silent = False
-    world.advance(SILENT_PAUSE_SECONDS)
-    asked_next(world, "heard")
-    assert asked_next(world, "next") == ["a"], "it has fewer, and answers"
 
 
 def test_the_next_ones_are_asked_when_the_best_refuse() -> None:
