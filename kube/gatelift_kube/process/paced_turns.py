@@ -1,7 +1,6 @@
 """Turns at a pace, for those who wait: so many at once and a second, and shares of those that wait take them in turn.
 
-Belongs to one event loop. Neighbours: `fair_queue`, in which somebody else takes what waits; `door`, whose requests
-take turns.
+Belongs to one event loop. Neighbour: `door`, whose requests take turns.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def _is_held_by_others(case: Case) -> bool:
 
     Until the Workload goes its record says that the object is placed, to whoever removes that cluster or leads next.
     """
-    owner = case.work.only_object
+    owner = case.work.only_object if case.work.gathered is None else None
     if owner is None or not ends.is_deleted(owner.object.metadata):
         return False
     return bool(owner.object.metadata.finalizers) and owner.kind.release_step(owner.object) is None
