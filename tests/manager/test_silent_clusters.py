@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.state.open_offers import SILENT_PAUSE_SECONDS
 from gatelift_wire.values.messages import Offer
 from support.manager.builders import a_pod, a_setting
@@ -57,3 +60,11 @@ def test_hd_572_it_is_the_first_again_once_it_answers() -> None:
     world.advance(SILENT_PAUSE_SECONDS)
     asked(world, "heard")
     assert asked(world, "last") == ["a"], "it has fewer, and answers"
+
+
+def test_hd_572_nor_is_it_waited_for_where_the_other_one_seems_to_be_full() -> None:
+    world = silent_a()
+    full = {"cpu": ResourceRoom(nominal=10_000, used=0, largest_fit=0)}
+    world.links.views["b"] = replace(world.links.views["b"], capacity=full)
+    assert asked(world, "next") == ["a", "b"]
+    assert won(world, "next") == "b", "at once"
