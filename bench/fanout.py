@@ -29,7 +29,7 @@ import uvloop
 import yaml
 
 from bench.fake_agents import AgentIdentity, Plan
-from bench.fleet import AMPLE, FLAVOR, NAMESPACE, QUEUE, flavor_and_check, queue
+from bench.fleet import AMPLE, FLAVOR, NAMESPACE, QUEUE, flavor_and_check, local_queue, queue
 from bench.latency import summary
 from bench.loader import Watcher, create, manifest, mutated, watching
 from bench.one_cluster import one_cluster
@@ -80,6 +80,7 @@ class Stage:
     address: str
     status: str
     home: Path
+    kubeconfig: Path
     hanging: str
     hanging_pid: int
     bytes_alone: int
@@ -101,15 +102,21 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(agents: int) -> AsyncIterator[Stage]:
-    """Raise a management cluster, a manager and so many agents."""
+async def stage(
+    agents: int, *, per_second: int = BUDGET_PER_SECOND, namespaces: tuple[str, ...] = ()
+) -> AsyncIterator[Stage]:
+    """Raise a management cluster, a manager with such a budget of writes, and so many agents.
+
+    `namespaces` are there besides that of the pods, and none of the agents takes work of them.
+    """
     names = [f"a{number:03}" for number in range(agents)]
-    budget = {"clientConnection": {"qps": BUDGET_PER_SECOND, "burst": BUDGET_PER_SECOND}}
+    budget = {"clientConnection": {"qps": per_second, "burst": per_second}}
     async with AsyncExitStack() as stack:
-        made = await stack.enter_async_context(one_cluster("embedded", [NAMESPACE], budget))
+        made = await stack.enter_async_context(one_cluster("embedded", [NAMESPACE, *namespaces], budget))
         client, installation = made.client, made.installation
         # A list of clusters holds 20 names, a selector has no limit.
         manifests = flavor_and_check(names[0], selector="bench=fanout") + queue(QUEUE, AMPLE)
+        manifests = "---\n".join([manifests, *(local_queue(QUEUE, namespace) for namespace in namespaces)])
         await applying.apply(client, yaml.safe_load_all(manifests))
         daemon = await installation.start_manager()
         if daemon.child is None:
@@ -133,6 +140,7 @@ async def stage(agents: int) -> AsyncIterator[Stage]:
             address=made.manager,
             status=daemon.status,
             home=made.home,
+            kubeconfig=made.cluster.kubeconfig,
             hanging=names[-1],
             hanging_pid=pids[-1],
             bytes_alone=alone,
@@ -224,13 +232,13 @@ def _through(watcher: Watcher) -> int:
 
 
 async def paced(
-    made: Stage, count: int, but: str = "", *, within: float = PACED_SECONDS_MAX
+    made: Stage, count: int, but: str = "", *, within: float = PACED_SECONDS_MAX, pace: float = PACE_SECONDS
 ) -> dict[str, dict[str, float]]:
     """Send pods at an even pace; return summaries of created to admitted and created to finished, in ms."""
     made.watcher.forget()
     for document in _pods(count):
         await create(made.client, [document], in_flight=1)
-        await asyncio.sleep(PACE_SECONDS)
+        await asyncio.sleep(pace)
     await made.watcher.until(made.gone_through(count, but), within)
     others = [way.seen for way in made.watcher.ways.values() if way.cluster != but]
     return {

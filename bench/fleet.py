@@ -88,9 +88,14 @@ spec:
     - coveredResources: [cpu]
       flavors: [{{name: {FLAVOR}, resources: [{{name: cpu, nominalQuota: "{quota}"}}]}}]
 ---
-apiVersion: kueue.x-k8s.io/v1beta2
+{local_queue(name, NAMESPACE)}"""
+
+
+def local_queue(name: str, namespace: str) -> str:
+    """Return the manifest of a namespace's way into a queue."""
+    return f"""apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
-metadata: {{name: {name}, namespace: {NAMESPACE}}}
+metadata: {{name: {name}, namespace: {namespace}}}
 spec: {{clusterQueue: {name}}}
 """
 

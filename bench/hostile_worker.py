@@ -253,10 +253,14 @@ class Hostile:
             yield codec.join_from_agent([data], sequence)
 
     def _say(self) -> None:
-        """Keep what was done so far; whoever reads sees all of it, or all of what was there before."""
-        beside = self._path.with_suffix(".new")
-        beside.write_bytes(msgspec.json.encode(self.told))
-        beside.replace(self._path)
+        keep(self._path, self.told)
+
+
+def keep(path: Path, told: Told) -> None:
+    """Keep what was done so far; whoever reads sees all of it, or all of what was there before."""
+    beside = path.with_suffix(".new")
+    beside.write_bytes(msgspec.json.encode(told))
+    beside.replace(path)
 
 
 async def serve(path: Path, worker: type[Hostile] = Hostile) -> None:

@@ -1,4 +1,4 @@
-"""What other clusters notice of one worker that sends the costliest legal frames at full speed.
+"""What other clusters notice of one worker that sends the costliest legal frames at full speed, and one of a tenant.
 
 `python -m bench.isolation [--agents N] [--pods N] [--loads finished,older,...]`. The manager is the real daemon on the
 embedded server; the honest agents are real machines over mTLS; the hostile one is a process of its own
@@ -6,6 +6,9 @@ embedded server; the honest agents are real machines over mTLS; the hostile one 
 without it and with it, and the manager's event loop is asked every few milliseconds whether it answers. Where there is
 more than one core the manager has the first to itself, as it would have a machine: what others notice is then its
 doing, not that API server, agents and a hostile worker share a machine with it.
+
+The load `churn` is of a tenant, who makes and deletes pods without end in a namespace of his own (`hostile_tenant`).
+What others notice of him is how many writes the manager may make, so it has a stage with few, and pods at another pace.
 """
 
 from __future__ import annotations
@@ -30,17 +33,20 @@ import msgspec
 import uvloop
 from tenacity import stop_after_delay
 
-from bench.fanout import Stage, enrol, paced, stage, write_secret
+from bench.fanout import PACE_SECONDS, Stage, enrol, paced, stage, write_secret
 from bench.hostile_flip import PREFIX
+from bench.hostile_tenant import EVIL
 from bench.hostile_worker import LOADS, SMALL, Orders, Told
 from bench.latency import summary
 from bench.loader import BESIDE, create, manifest, mutated
 from bench.processes import others_cores, own_core
 from bench.side_scripts import beside
 from gatelift_kinds.shared.cluster_selector import ANNOTATION_CLUSTER_SELECTOR
+from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.process import collector
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.process.waiting import until
+from gatelift_kube.values.resources import POD, WORKLOAD
 from gatelift_sandbox import children
 from gatelift_wire.values.keys import ANNOTATION_CLUSTER
 
@@ -51,6 +57,12 @@ ROUNDS = 3
 PROBE_SECONDS = 0.01
 SETTLE_SECONDS = 2.0
 PASS_SECONDS_MAX = 120.0
+CHURN = "churn"
+"""The load of `hostile_tenant`."""
+CHURN_PER_SECOND, CHURN_PODS, CHURN_PACE_SECONDS = 20, 20, 1.0
+"""Writes of the manager for it; a pod of others takes about seven, so these have a third of them."""
+LEFT_SECONDS_MAX = 300.0
+"""For the writes that what he has made and deleted takes."""
 FLIP = "flip"
 """The load of `hostile_flip`."""
 FLIPPED_MB_MIN = 0.2
@@ -69,10 +81,11 @@ There = Callable[[], AbstractAsyncContextManager[Path]]
 
 
 class Sizes(NamedTuple):
-    """Pods of a round, and rounds with and without."""
+    """Pods of a round, rounds with and without, and seconds between two pods."""
 
     pods: int
     rounds: int
+    pace: float = PACE_SECONDS
 
 
 class Probe:
@@ -112,14 +125,14 @@ def longest(before: dict[str, float], after: dict[str, float]) -> float | None:
     return None if most == float("inf") else 1000 * most
 
 
-async def observed(made: Stage, pods: int) -> dict[str, Any]:
+async def observed(made: Stage, sizes: Sizes) -> dict[str, Any]:
     """Let pods go through; return what they and the manager's loop were like meanwhile."""
     probe = Probe(made.status)
     handled = await probe.longest_handle()
     asking = spawn("probe", probe.run())
     used, began = made.cpu(), time.monotonic()
     try:
-        passed = await paced(made, pods, within=PASS_SECONDS_MAX)
+        passed = await paced(made, sizes.pods, within=PASS_SECONDS_MAX, pace=sizes.pace)
     finally:
         asking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -151,6 +164,29 @@ async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIt
             raise TimeoutError(f"the hostile worker ({load}) said nothing in {HEARD_SECONDS:g} s")
         await asyncio.sleep(SETTLE_SECONDS)
         yield told
+
+
+@asynccontextmanager
+async def churning(made: Stage) -> AsyncIterator[Path]:
+    """Let the hostile tenant be there for the time of a block; gives where it says what it has done.
+
+    At the end it is waited until nothing of his is left: what others notice of that is his doing as well.
+    """
+    told = made.home / f"told-{CHURN}.json"
+    async with beside("bench.hostile_tenant", str(made.kubeconfig), str(told), fail=made.watcher.fail):
+        await asyncio.sleep(SETTLE_SECONDS)
+        yield told
+    if not await until(lambda: _is_empty(made.client, EVIL), 1.0, stop_after_delay(LEFT_SECONDS_MAX)):
+        raise TimeoutError(f"after {LEFT_SECONDS_MAX:g} s something of the hostile tenant is left")
+
+
+async def _is_empty(client: Client, namespace: str) -> bool:
+    """Say whether a namespace has no pods and no Workloads."""
+    for resource in (POD, WORKLOAD):
+        async for page in client.list(resource, Selection(namespace=namespace)):
+            if page.items:
+                return False
+    return True
 
 
 def _switch(made: Stage) -> Path:
@@ -197,10 +233,29 @@ async def measure(agents: int, pods: int, rounds: int, loads: list[str]) -> dict
     """Return the figures of each load."""
     figures: dict[str, Any] = {}
     apart = others_cores()
+    of_workers = [load for load in loads if load != CHURN]
+    if of_workers:
+        figures |= await _beside_workers(agents, Sizes(pods, rounds), of_workers, apart=apart)
+    if CHURN in loads:
+        figures[CHURN] = await _beside_a_tenant(agents, rounds, apart=apart)
+    return figures
+
+
+async def _beside_a_tenant(agents: int, rounds: int, *, apart: bool) -> dict[str, Any]:
+    async with stage(agents, per_second=CHURN_PER_SECOND, namespaces=(EVIL,)) as made:
+        if apart:
+            own_core(made.manager.pid)
+        sizes = Sizes(CHURN_PODS, rounds, CHURN_PACE_SECONDS)
+        await paced(made, sizes.pods // 4, pace=sizes.pace)
+        return _compared(CHURN, *await _in_turn(made, CHURN, partial(churning, made), sizes))
+
+
+async def _beside_workers(agents: int, sizes: Sizes, loads: list[str], *, apart: bool) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
     async with stage(agents) as made:
         if apart:
             own_core(made.manager.pid)
-        await paced(made, pods // 4)
+        await paced(made, sizes.pods // 4)
         for load in loads:
             bundle, (identity,) = await enrol(made.client, [f"hostile-{load}"], _label(load))
             others = _besides(load)
@@ -209,10 +264,14 @@ async def measure(agents: int, pods: int, rounds: int, loads: list[str]) -> dict
             there = partial(hostile, made, load, bundle, identity)
             async with there() if load == FLIP else nullcontext():
                 await asyncio.sleep(BESIDES_SECONDS if load == FLIP else 0.0)  # it is given its pods
-                calm, beside_it = await _in_turn(made, load, there, Sizes(pods, rounds))
-            figures[load] = {"without": calm, "with": beside_it, **_ratios(calm, beside_it)}
-            print(load, {name: value for name, value in figures[load].items() if name.startswith("ratio")}, flush=True)
+                figures[load] = _compared(load, *await _in_turn(made, load, there, sizes))
     return figures
+
+
+def _compared(load: str, calm: list[dict[str, Any]], beside_it: list[dict[str, Any]]) -> dict[str, Any]:
+    found = {"without": calm, "with": beside_it, **_ratios(calm, beside_it)}
+    print(load, {name: value for name, value in found.items() if name.startswith("ratio")}, flush=True)
+    return found
 
 
 async def _in_turn(
@@ -221,10 +280,10 @@ async def _in_turn(
     """Return what was observed without the load and with it."""
     calm, beside_it = [], []
     for _ in range(sizes.rounds):
-        calm.append(await observed(made, sizes.pods))
+        calm.append(await observed(made, sizes))
         began, before = time.monotonic(), _told(made.home / f"told-{load}.json") if load == FLIP else Told()
         async with flooding(made, load, there) as path:
-            beside_it.append({**await observed(made, sizes.pods)})
+            beside_it.append({**await observed(made, sizes)})
             said = _told(path)
         beside_it[-1]["hostile"] = {
             "seconds": round(time.monotonic() - began, 1),
@@ -255,7 +314,7 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=AGENTS)
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--loads", default=",".join((*LOADS, FLIP)))
+    parser.add_argument("--loads", default=",".join((*LOADS, FLIP, CHURN)))
     given = parser.parse_args()
     said = {
         "cores": os.cpu_count(),

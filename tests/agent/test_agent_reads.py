@@ -28,7 +28,7 @@ from gatelift_kube.api import reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.reflector import Reflector
 from gatelift_kube.api.transport import HttpTransport
-from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.budget import READS_AT_ONCE, budget
 from gatelift_kube.deciding.retry import RetryPolicy
 from gatelift_kube.deciding.writes import Create, ObjectSeen, Patch, Synced, WriteError, WriteFailed
 from gatelift_kube.process.clock import monotonic
@@ -83,21 +83,21 @@ async def reading(server: FakeApiServer) -> AsyncIterator[Reading]:
 
 
 async def test_a_list_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    quick = await answered_beside_slow_ones(reading, reads.READS_AT_ONCE)
+    quick = await answered_beside_slow_ones(reading, READS_AT_ONCE)
     read = [event for event in quick if isinstance(event, PodsRead)]
     assert [[pod.metadata.name for pod in event.pods] for event in read] == [["p"]] * len(quick)
 
 
 async def test_not_more_lists_are_under_way_than_may_be(reading: Reading) -> None:
     reading.server.fault("GET", "namespaces/slow/", times=999, hang=True)
-    for number in range(3 * reads.READS_AT_ONCE):
+    for number in range(3 * READS_AT_ONCE):
         reading.ask(number, "slow")
-    await until(lambda: len(reading.server.asked("GET", "slow")) == reads.READS_AT_ONCE, "all turns are taken")
+    await until(lambda: len(reading.server.asked("GET", "slow")) == READS_AT_ONCE, "all turns are taken")
     reading.ask(100, "quick")
     reading.server.put(POD, "p", "beside")
     await reading.client.get(ref_of(POD, "p", "beside"))
     assert reading.server.asked("GET", "quick") == [], "another request came and went"
-    assert len(reading.server.asked("GET", "slow")) == reads.READS_AT_ONCE
+    assert len(reading.server.asked("GET", "slow")) == READS_AT_ONCE
 
 
 async def test_a_pod_that_cannot_be_read_is_not_absent(reading: Reading) -> None:

@@ -15,10 +15,11 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from gatelift_kube.process import event_loop
+from gatelift_kube.process.tasks import spawn
 from gatelift_kube.serving import certificates
 from gatelift_kube.serving import door as doors
 from gatelift_kube.serving.door import Door, Limits
-from gatelift_kube.serving.status_server import LIMITS, StatusServer
+from gatelift_kube.serving.status_server import LIMITS, PACE, StatusServer
 from support.until import until
 
 SMALL = Limits(connections_max=4, bytes_max=1000, idle_seconds=75.0)
@@ -106,6 +107,38 @@ async def test_hd_118_a_probe_is_answered_beside_silent_connections() -> None:
         for one in silent:
             one.close()
     finally:
+        await server.stop()
+
+
+async def test_hd_573_who_asks_without_end_is_answered_at_a_pace_and_another_address_has_the_next_turn() -> None:
+    """HD-573: twenty connections that asked for figures without end had an answer each in every turn of the loop."""
+    server, loop = StatusServer(CollectorRegistry(), str, lambda: None), asyncio.get_running_loop()
+    await server.start("127.0.0.1:0")
+    port = int(server.address.rpartition(":")[2])
+    answers = 0
+
+    async def asks_without_end() -> None:
+        nonlocal answers
+        async with aiohttp.ClientSession() as session:
+            while True:
+                async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
+                    await answer.read()
+                answers += 1
+
+    began = loop.time()
+    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(20)]
+    try:
+        await until(lambda: answers > 2 * PACE.burst)
+        before, connector = answers, aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
+        url = f"http://127.0.0.1:{port}/healthz"
+        async with aiohttp.ClientSession(connector=connector) as session, session.get(url) as answer:
+            assert await answer.text() == "ok\n"
+        assert answers - before < len(floods), "the others had fewer turns meanwhile than there are of them"
+        assert answers <= PACE.burst + PACE.per_second * (loop.time() - began)
+    finally:
+        for each in floods:
+            each.cancel()
+        await asyncio.gather(*floods, return_exceptions=True)
         await server.stop()
 
 

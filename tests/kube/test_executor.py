@@ -452,5 +452,5 @@ def test_a_tenth_of_the_burst_is_for_status_texts() -> None:
 def test_the_budget_is_told_in_one_line() -> None:
     assert budget(per_second=100, in_flight=20, events_per_second=5).describe() == (
         "API budget: transitions: 20 in flight, 100/s, burst 100; status texts: 1 in flight, 10/s, burst 10; "
-        "events: 1 in flight, 5/s, burst 10"
+        "events: 1 in flight, 5/s, burst 10; reads: 8 in flight, 100/s, burst 100"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, cast
 
 import pytest
@@ -111,11 +112,11 @@ async def test_hd_501_where_one_namespace_has_all_places_another_one_still_gets_
 class Asked:
     """Reads of (namespace, number), and in which order they were made or refused."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: Share | None = None) -> None:
         self.done: list[tuple[str, int]] = []
         self.refused: list[tuple[str, int]] = []
         self.reads = Reads[tuple[str, int]](
-            self._read, lambda command, _why: self.refused.append(command), lambda one: one[0]
+            self._read, lambda command, _why: self.refused.append(command), lambda one: one[0], share
         )
 
     async def _read(self, command: tuple[str, int]) -> None:
@@ -134,6 +135,21 @@ async def test_hd_504_one_read_waits_for_one_of_each_other_namespace() -> None:
     await until(lambda: len(asked.done) == MANY + 1)
     await supervisor.stop()
     assert asked.done.index(("few", 0)) <= 1
+
+
+async def test_hd_571_reads_have_a_budget_and_who_comes_later_has_the_next_turn_in_it() -> None:
+    asked, supervisor = Asked(Share(in_flight=4, per_second=50.0, burst=2)), Supervisor(lambda _name, _error: None)
+    asked.ask("many", MANY)
+    began = time.monotonic()
+    asked.reads.start(supervisor)
+    await until(lambda: len(asked.done) >= 2)
+    before = len(asked.done)
+    asked.ask("few", 1)
+    await until(lambda: len(asked.done) >= before + 6)
+    took, done = time.monotonic() - began, len(asked.done)
+    await supervisor.stop()
+    assert done <= 2 + 50.0 * took + 1
+    assert asked.done.index(("few", 0)) <= before + 2
 
 
 async def test_hd_504_where_one_namespace_has_all_places_another_one_still_gets_its_own() -> None:

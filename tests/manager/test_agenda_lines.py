@@ -1,6 +1,10 @@
-"""IS-10: what only shows what a cluster has said comes behind all else, and is never left alone."""
+"""What only shows what a cluster has said comes behind all else, and is never left alone; namespaces take turns."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
 
 from gatelift.core.api.agenda import LATE_EVERY, Agenda, Key, Look
 from gatelift.core.api.events import Ticked
@@ -10,8 +14,8 @@ from support.manager.builders import a_pod, a_setting
 from support.manager.world import RUNNING, SUCCEEDED, World, a_world
 
 
-def key(name: str) -> Key:
-    return Key(Look.OWNER, ObjectKey("team", name), POD)
+def key(name: str, namespace: str = "team") -> Key:
+    return Key(Look.OWNER, ObjectKey(namespace, name), POD)
 
 
 def taken(agenda: Agenda) -> list[str]:
@@ -61,6 +65,20 @@ def test_is_10_what_is_forgotten_is_in_no_line() -> None:
     agenda.forget(key("late"))
     assert taken(agenda) == []
     assert not agenda.waits(key("late"))
+
+
+@pytest.mark.parametrize("mark", [Agenda.mark, Agenda.mark_late])
+def test_hd_570_keys_of_one_namespace_do_not_wait_for_thousands_of_another(mark: Callable[[Agenda, Key], None]) -> None:
+    agenda = Agenda()
+    for number in range(1000):
+        mark(agenda, key(f"{number:03}", "flood"))
+    mark(agenda, key("first"))
+    mark(agenda, key("second"))
+    mark(agenda, key("queue", ""))
+    order = taken(agenda)
+    assert order[:6] == ["000", "first", "queue", "001", "second", "002"]
+    assert len(order) == 1003
+    assert agenda.dirty == 0
 
 
 def running(count: int) -> World:

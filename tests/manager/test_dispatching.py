@@ -199,7 +199,7 @@ def test_one_that_is_asked_alone_and_is_silent_is_waited_for_shorter_than_a_choi
     assert won(world) == ""
     world.advance(0.02)
     assert won(world) == "b", "the first other bid wins at once"
-    assert asked_next(world, "third") == ["a", "b"], "silence ends the trust"
+    assert asked_next(world, "third") == ["b"], "silence ends the trust, and others come first"
 
 
 def test_one_that_is_not_known_to_have_room_is_not_asked_alone() -> None:

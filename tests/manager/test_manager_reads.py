@@ -17,7 +17,7 @@ from gatelift_kube.api import reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.executor import CAPACITY
 from gatelift_kube.api.transport import HttpTransport
-from gatelift_kube.deciding.budget import budget
+from gatelift_kube.deciding.budget import READS_AT_ONCE, budget
 from gatelift_kube.deciding.retry import RetryPolicy
 from gatelift_kube.deciding.writes import Patch, WriteError, WriteFailed
 from gatelift_kube.decoding.decoding import Served
@@ -65,17 +65,17 @@ async def reading() -> AsyncIterator[Reading]:
 
 
 async def test_a_read_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    quick = await answered_beside_slow_ones(reading, reads.READS_AT_ONCE)
+    quick = await answered_beside_slow_ones(reading, READS_AT_ONCE)
     assert all(isinstance(event, events.ReadDone) for event in quick)
 
 
 async def test_hd_148_a_read_of_what_no_object_is_called_is_answered_and_ends_nothing(reading: Reading) -> None:
     """More of them than there are who read; `..` came from a worker's inventory, as a namespace."""
-    for read_id in range(1, 3 * reads.READS_AT_ONCE):
+    for read_id in range(1, 3 * READS_AT_ONCE):
         reading.api.read(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=".."))
     reading.server.put(POD, "p", "ns")
     reading.ask(99, "ns")
-    await until(lambda: len(reading.answered()) == 3 * reads.READS_AT_ONCE, seconds=20.0)
+    await until(lambda: len(reading.answered()) == 3 * READS_AT_ONCE, seconds=20.0)
     answered = reading.answered()
     assert isinstance(answered.pop(99), events.ReadDone)
     assert all(
@@ -92,9 +92,9 @@ async def test_hd_148_a_read_that_raises_is_answered_and_ends_no_other(
 
     monkeypatch.setattr(reading.client, "get", defective)
     with structlog.testing.capture_logs() as said:
-        for read_id in range(1, 3 * reads.READS_AT_ONCE):
+        for read_id in range(1, 3 * READS_AT_ONCE):
             reading.ask(read_id, "ns")
-        await until(lambda: len(reading.answered()) == 3 * reads.READS_AT_ONCE - 1, seconds=20.0)
+        await until(lambda: len(reading.answered()) == 3 * READS_AT_ONCE - 1, seconds=20.0)
     assert all("ZeroDivisionError" in each.message for each in reading.posted if isinstance(each, events.ReadFailed))
     assert {each["event"] for each in said} == {"a read was given up, others go on"}
 

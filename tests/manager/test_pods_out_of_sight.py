@@ -6,17 +6,31 @@ from typing import Any
 
 import pytest
 
-from gatelift.adapters.kubernetes import is_told_of_unmarked, lost, out_of_sight, unmarked
+from gatelift.adapters.kubernetes import (
+    ManagementApi,
+    WriterNames,
+    is_told_of_unmarked,
+    lost,
+    out_of_sight,
+    ungated,
+    unmarked,
+)
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import Event
 from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import markers
+from gatelift_kube.api.client import Client
+from gatelift_kube.api.transport import HttpTransport
+from gatelift_kube.deciding.budget import budget
 from gatelift_kube.deciding.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import POD, ObjectRef
 from gatelift_wire.values.messages import Stop
 from support.manager.api import seen
 from support.manager.builders import a_pod
 from support.manager.world import THE_POD, World, a_running_pod
+from support.servers.fake_apiserver import FakeApiServer
+from support.until import until
 
 
 def the_pod(world: World) -> ObjectSeen:
@@ -87,6 +101,51 @@ def test_hd_145_of_pods_without_the_label_those_are_told_that_were_taken_over(ev
     ((_, watched),) = unmarked(SERVED)
     assert watched.labels == f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
     assert is_told_of_unmarked(SERVED, event) is told
+
+
+UNGATED: dict[str, Any] = {"schedulingGates": []}
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        pytest.param(unmarked_pod(spec=UNGATED, metadata={"finalizers": []}), True, id="nobody asked the webhooks"),
+        pytest.param(unmarked_pod(), False, id="it lost its label"),
+        pytest.param(unmarked_pod(spec={**UNGATED, "nodeName": "n"}), False, id="it was said"),
+        pytest.param(unmarked_pod(spec=UNGATED, metadata={"finalizers": [markers.MANAGED]}), False, id="taken over"),
+        pytest.param(
+            unmarked_pod(
+                spec=UNGATED,
+                metadata={"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"}]},
+            ),
+            False,
+            id="somebody makes it",
+        ),
+        pytest.param(Synced(POD), False, id="a list is complete"),
+    ],
+)
+def test_hd_577_a_queued_pod_without_a_gate_is_told_so(event: Any, *, told: bool) -> None:
+    """HD-577: while a webhook configuration is not there such pods ran without quota and without a word."""
+    said = ungated(event)
+    assert (said is not None) is told
+    if said is not None:
+        assert (said.reason, said.ref, said.warning) == ("NotGated", THE_POD, True)
+
+
+async def test_hd_577_it_is_written_as_an_event() -> None:
+    server, failed = FakeApiServer(), list[str]()
+    await server.start()
+    supervisor = Supervisor(lambda task, _error: failed.append(task))
+    async with Client(HttpTransport(server.config)) as client:
+        names = WriterNames(controller="c", instance="i")
+        api = ManagementApi(client, lambda _event: None, budget(), names, lambda: True)
+        document = unmarked_pod(spec=UNGATED, metadata={"finalizers": []})
+        api._unmarked_told(document)
+        supervisor.spawn("events", api._recorder.run())
+        await until(lambda: len(server.asked("POST", "events")) == 1, "it is told")
+        await supervisor.stop()
+    await server.stop()
+    assert failed == []
 
 
 def lost_both(**changes: Any) -> ObjectSeen:

@@ -123,7 +123,7 @@ def test_who_has_held_room_is_trusted_until_it_refuses_or_is_silent_or_its_sessi
     assert not offers.trusted("a")
     for ends_trust in (
         lambda: offers.answered("a", KEYS[1], 11.0, held=False),
-        lambda: offers.silent(["b", "a"]),
+        lambda: offers.silent(["b", "a"], 11.0),
         lambda: offers.session_ended("a"),
     ):
         offers.sent("a", KEYS[0], 9.0)

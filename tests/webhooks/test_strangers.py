@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from gatelift.webhooks import bodies, review
 from gatelift.webhooks.app import Daemon
@@ -52,6 +53,18 @@ async def test_hd_115_a_body_that_comes_slower_than_its_rate_is_answered_so(
     assert b"the body came slower than" in await reader.read(), "and the connection ends"
     writer.transport.abort()
     await answered(asking, 1)
+
+
+async def test_hd_574_who_hangs_up_within_his_body_is_no_failure_of_ours(asking: Asking, daemon: Daemon) -> None:
+    """HD-574: each was `review not answered` with a trace, at the level of a defect, and the answer was for nobody."""
+    with capture_logs() as said:
+        _, writer = await asyncio.open_connection("127.0.0.1", daemon.port, ssl=blind())
+        writer.write(head(1000) + b"[")
+        await until(lambda: daemon._server.door.places.bytes_held > 0, "the body has begun")
+        writer.transport.abort()
+        await until(lambda: daemon._server.door.places.count == 0, "nobody is left")
+        await answered(asking, 1)
+    assert [line for line in said if line["log_level"] == "error"] == []
 
 
 async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() -> None:

@@ -17,6 +17,7 @@ from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
 from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SECRET_NAME, SHOWN, UNSERVED, VALIDATING, WARNED
+from gatelift.webhooks.injection import NOBODY_ASKS
 from gatelift.webhooks.metrics import WebhookMetrics
 from gatelift_kinds.shared.names import workload_name
 from gatelift_kube.api.client import Client
@@ -376,6 +377,29 @@ async def test_health_and_readiness_are_served_in_the_clear(client: Client, serv
                     assert (answer.status, await answer.text()) == (200, "ok\n")
             async with session.get(f"http://{daemon.status_address}/metrics") as answer:
                 assert "gatelift_webhook_reviews_total" in await answer.text()
+    finally:
+        await daemon.stop()
+
+
+async def test_hd_575_readiness_says_that_nothing_asks_the_webhooks(client: Client, server: FakeApiServer) -> None:
+    """HD-575: a configuration that somebody deletes has queued pods run without a gate, and `/readyz` said ok."""
+    server.remove(VALIDATING, NAME)
+    daemon = Daemon(client, replace(SETTINGS, status_address="127.0.0.1:0"))
+    await daemon.start()
+
+    async def ready() -> str:
+        async with aiohttp.ClientSession() as session, session.get(f"http://{daemon.status_address}/readyz") as answer:
+            assert answer.status == 200, "a rollout goes on"
+            return await answer.text()
+
+    try:
+        await until(lambda: not daemon.missing())
+        assert await ready() == f"ok, but {NOBODY_ASKS} (ValidatingWebhookConfiguration {NAME})\n"
+        server.put(VALIDATING, NAME, webhooks=[])
+        daemon._wake.set()
+        await until(lambda: len(webhooks(server, VALIDATING)) > 0)
+        await until(lambda: not daemon._injection.unasked())
+        assert await ready() == "ok\n"
     finally:
         await daemon.stop()
 

@@ -1,7 +1,7 @@
-"""How many writes may be under way and how many a second, by class of traffic. `TokenBucket` is pure.
+"""How many requests may be under way and how many a second, by class of traffic. `TokenBucket` is pure.
 
 Transitions (reserve, create, lift, finish) have nearly all of it; status texts that only inform have little;
-events have their own. So neither ever stands in the way of a transition.
+events have their own, and so has what is read on request. So none ever stands in the way of a transition.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ from dataclasses import dataclass
 
 
 class Traffic(enum.Enum):
-    """What a write is for."""
+    """What a write is for, or a read of single objects and lists that somebody asks for."""
 
     TRANSITION = "transitions"
     STATUS = "status texts"
     EVENT = "events"
+    READ = "reads"
+
+
+READS_AT_ONCE = 8
+"""So many reads are under way: a thousand are read in seconds, and the API server sees no more of it than of one more
+client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Part of the budget: at most `in_flight` writes at a time, `per_second` on average, `burst` at once."""
+    """Part of the budget: at most `in_flight` requests at a time, `per_second` on average, `burst` at once."""
 
     in_flight: int
     per_second: float
@@ -47,7 +53,7 @@ class Budget:
 def budget(
     *, per_second: float = 500.0, burst: int | None = None, in_flight: int = 32, events_per_second: float = 20.0
 ) -> Budget:
-    """Return a budget of `per_second` writes, `burst` at once (None: those of a second), and events beside it.
+    """Return a budget of `per_second` writes, `burst` at once (None: those of a second), as many reads, and events.
 
     Status texts have a tenth of those a second, and a thirty-second of those in flight: an API server that answers at
     once does all of them, one that is loaded to its limit does transitions first, since few of these wait in it.
@@ -62,6 +68,7 @@ def budget(
             Traffic.TRANSITION: Share(in_flight=in_flight, per_second=per_second, burst=most),
             Traffic.STATUS: Share(in_flight=max(1, in_flight // 32), per_second=status, burst=max(1, most // 10)),
             Traffic.EVENT: Share(in_flight=1, per_second=events_per_second, burst=max(1, events)),
+            Traffic.READ: Share(in_flight=READS_AT_ONCE, per_second=per_second, burst=most),
         }
     )
 

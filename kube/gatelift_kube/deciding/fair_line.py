@@ -1,7 +1,7 @@
 """A line in which shares take turns, and in each of them its own shares: who asks for much waits behind himself. Pure.
 
 A share is a path of names, such as a cluster and a namespace of it. Within the last one who came first is first. Kept
-are only those that wait. Neighbours: `executor` and `event_series`, in which namespaces take turns.
+are only those that wait. Neighbours: `executor`, `event_series`, the manager's agenda: in them namespaces take turns.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ class _ShareTurns(Generic[WaitingT]):
 
     def put(self, waiting: WaitingT, share: Share) -> None:
         self.count += 1
-        if share:
-            self.shares.setdefault(share[0], _ShareTurns()).put(waiting, share[1:])
-        else:
+        if not share:
             self.own[waiting] = None
+            return
+        below = self.shares.get(share[0])
+        if below is None:
+            below = self.shares[share[0]] = _ShareTurns()
+        below.put(waiting, share[1:])
 
     def drop(self, waiting: WaitingT, share: Share) -> None:
         self.count -= 1

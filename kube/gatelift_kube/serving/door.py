@@ -17,9 +17,12 @@ from typing import cast
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
+from gatelift_kube.deciding.budget import Share as Pace
 from gatelift_kube.deciding.places import FullError, Guest, Places
 from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.paced_turns import PacedTurns
 from gatelift_kube.process.repetitions import PeerRepetitions, Repetitions
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.serving.http_log import http_logger
@@ -51,11 +54,15 @@ ACCEPT_PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one port holds at most. Each connection costs up to 1 MiB besides `bytes_max`, in buffers of TLS."""
+    """What one port holds at most. Each connection costs up to 1 MiB besides `bytes_max`, in buffers of TLS.
+
+    `pace`: of requests, in which addresses take turns; None where whoever serves them bounds what they cost.
+    """
 
     connections_max: int
     bytes_max: int
     idle_seconds: float
+    pace: Pace | None = None
 
 
 class DoorVisit(asyncio.Protocol):
@@ -180,6 +187,8 @@ class Door:
         `stop_seconds` is what requests under way get when the door closes.
         """
         app.middlewares.append(_visited)
+        if self._limits.pace is not None:
+            app.middlewares.append(_paced(PacedTurns(self._limits.pace)))
         self._runner = web.AppRunner(
             app,
             access_log=None,
@@ -305,6 +314,15 @@ async def _visited(
         return web.Response(status=499)  # read by nobody: aiohttp wants one
     finally:
         visit.answered()
+
+
+def _paced(turns: PacedTurns) -> Middleware:
+    @web.middleware
+    async def paced(request: web.Request, handler: Handler) -> web.StreamResponse:
+        await turns.wait((request.remote or "",))
+        return await handler(request)
+
+    return paced
 
 
 async def _written(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:

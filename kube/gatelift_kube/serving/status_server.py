@@ -12,6 +12,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from gatelift_kube.deciding.budget import Share as Pace
 from gatelift_kube.process.clock import Clock, monotonic
 from gatelift_kube.serving.door import Door, Limits
 from gatelift_kube.serving.metrics_access import Access, MetricsAccess
@@ -19,7 +20,9 @@ from gatelift_kube.values.numbers import whole
 
 STOP_SECONDS = 2.0
 """How long open scrapes may take when the process ends."""
-LIMITS = Limits(connections_max=64, bytes_max=1, idle_seconds=75.0)
+PACE = Pace(in_flight=64, per_second=200.0, burst=20)
+"""Who asks without end gets a few percent of us, and one answer in a turn of the loop, not one for each connection."""
+LIMITS = Limits(connections_max=64, bytes_max=1, idle_seconds=75.0, pace=PACE)
 """Probes of one node, and a few that scrape; nobody sends a body. Prometheus asks every minute at the latest."""
 SCRAPE_SHARE = 10
 """Figures are kept this many times as long as it took to make them, so that who asks without end gets a tenth of us."""

@@ -14,12 +14,13 @@ from gatelift.core.api.commands import ListOutOfSight, Read, ReadAll
 from gatelift.core.api.events import Event, OutOfSightListed, ReadAllDone, ReadDone, ReadFailed, WentBack
 from gatelift.core.works import beginning
 from gatelift_kinds.registry import SERVED, Registry
+from gatelift_kinds.shared import markers
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError
 from gatelift_kube.api.reads import Reads
 from gatelift_kube.api.reflector import Reflector
-from gatelift_kube.deciding.budget import Budget
+from gatelift_kube.deciding.budget import Budget, Traffic
 from gatelift_kube.deciding.errors import KubeError, NotFoundError
 from gatelift_kube.deciding.writes import (
     ApiEvent,
@@ -36,10 +37,15 @@ from gatelift_kube.decoding.decoding import struct_of
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.process.repetitions import Repetitions, watch_problems
 from gatelift_kube.process.tasks import Supervisor
-from gatelift_kube.values.resources import NAMESPACE, RESOURCE_FLAVOR, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import NAMESPACE, POD, RESOURCE_FLAVOR, WORKLOAD, ObjectKey, ObjectRef, Resource
 
 FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR})
 """What the agent of `local` needs as well, besides users' objects: it follows these watches and keeps the same."""
+
+NOT_GATED = (
+    "It names a queue and has no gate, so it runs without quota: the webhooks were not asked, as their configuration "
+    "was not there, or leaves its namespace out"
+)
 
 Asked = Read | ReadAll | ListOutOfSight
 
@@ -84,6 +90,21 @@ def is_told_of_unmarked(kinds: Registry, event: Event) -> bool:
         kind = kinds.of(event.resource, event.object)
         return kind is not None and kind.managed(event.object)
     return isinstance(event, ObjectGone) and event.object.metadata.deletion_timestamp is not None
+
+
+def ungated(event: ApiEvent) -> EmitEvent | None:
+    """Return what a pod is told that names a queue and that nobody has asked the webhooks about; None for others.
+
+    Only before a node has it, so that it is said once. What somebody makes pods of answers for them.
+    """
+    if not (isinstance(event, ObjectSeen) and isinstance(event.object, Pod)):
+        return None
+    pod, meta = event.object, event.object.metadata
+    told = pod.spec.node_name or pod.spec.scheduling_gates or meta.owner_references or meta.deletion_timestamp
+    if told or pod.status.phase not in {"", "Pending"} or markers.MANAGED in meta.finalizers:
+        return None
+    ref = ObjectRef(POD, ObjectKey(meta.namespace, meta.name))
+    return EmitEvent(ref=ref, uid=meta.uid, warning=True, reason="NotGated", message=NOT_GATED)
 
 
 def namespace_of(command: Asked) -> str:
@@ -146,7 +167,7 @@ class ManagementApi:
         # Of these the core takes the answer to a write as it takes the word of the watch; so it need not hear both.
         echoing = {WORKLOAD, *kinds.travelling}
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in echoing}
-        self._reads = Reads[Asked](self._read, self._not_read, namespace_of)
+        self._reads = Reads[Asked](self._read, self._not_read, namespace_of, limits.shares[Traffic.READ])
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""
@@ -204,8 +225,11 @@ class ManagementApi:
         self._post(WentBack(text=text))
 
     def _unmarked_told(self, event: ApiEvent) -> None:
+        said = ungated(event)
         if is_told_of_unmarked(self._kinds, event):
             self._post(event)
+        elif said is not None:
+            self._recorder.record(said)
 
     def _answered(self, event: ApiEvent) -> None:
         if isinstance(event, WriteDone):

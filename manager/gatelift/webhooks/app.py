@@ -157,7 +157,9 @@ class Daemon:
         self._store = MaterialStore(client, where, names, wall or (lambda: datetime.now(UTC)))
         self._injection = Injection(client)
         access = MetricsAccess(client) if settings.guards_metrics else None
-        self._status = StatusServer(metrics.registry, self.missing, lambda: None, access=access)
+        self._status = StatusServer(
+            metrics.registry, self.missing, lambda: None, access=access, but=self._injection.unasked
+        )
         self._guarded = StatusServer(metrics.registry, self.missing, lambda: None, access=access)
 
     @property

@@ -13,6 +13,7 @@ from gatelift_kube.api.client import Client
 from gatelift_kube.deciding.errors import ConflictError, NotFoundError
 from gatelift_kube.values.resources import KUEUE_GROUP, ObjectKey, ObjectRef, Resource
 
+NOBODY_ASKS = "nothing asks the webhooks: apply deploy/webhooks/configuration.yaml"
 LABEL = "app.kubernetes.io/name"
 """By this we know our own definitions from those of Kueue, which Kueue converts."""
 
@@ -23,6 +24,11 @@ class Injection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._log = structlog.get_logger("gatelift.webhooks")
+        self._absent: set[str] = set()
+
+    def unasked(self) -> str:
+        """Say which configurations are not there, "" where both are: what is queued then has no gate, and runs."""
+        return f"{NOBODY_ASKS} ({' and '.join(sorted(self._absent))} {configuration.NAME})" if self._absent else ""
 
     async def put(self, wanted: Wanted) -> None:
         """Bring both configurations up to date. KubeError: they cannot be read or written now; try again later."""
@@ -59,10 +65,10 @@ class Injection:
         try:
             served = await self._client.get(ref)
         except NotFoundError:
-            self._log.warning(
-                "nothing asks the webhooks: apply deploy/webhooks/configuration.yaml", configuration=resource.kind
-            )
+            self._absent.add(resource.kind)
+            self._log.warning(NOBODY_ASKS, configuration=resource.kind)
             return
+        self._absent.discard(resource.kind)
         if json.loads(served.raw).get("webhooks") == webhooks:
             return
         body = {"metadata": {"resourceVersion": served.object.metadata.resource_version}, "webhooks": webhooks}

@@ -133,6 +133,8 @@ class WebhookServer:
             return _refused(429, f"{error}; try again", {"Retry-After": "1"})
         except _NotReadyError as error:
             return web.Response(status=503, text=f"{error}\n")
+        except ConnectionError:
+            raise  # nobody is there any more; the door ends it
         except TimeoutError:
             return _refused(503, f"no answer within {ANSWER_SECONDS_MAX:g} s; try again")
         except Exception as error:  # noqa: BLE001 (containment: one review keeps no other from being answered)

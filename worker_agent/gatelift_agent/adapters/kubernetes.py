@@ -36,7 +36,7 @@ from gatelift_kube.api.events import EventRecorder
 from gatelift_kube.api.executor import Executor, WritesFullError
 from gatelift_kube.api.reads import Reads
 from gatelift_kube.api.reflector import Reflector
-from gatelift_kube.deciding.budget import Budget
+from gatelift_kube.deciding.budget import Budget, Traffic
 from gatelift_kube.deciding.errors import ApiError, KubeError, is_absent
 from gatelift_kube.deciding.writes import (
     ApiEvent,
@@ -167,7 +167,9 @@ class WorkerApi:
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
-        self._reads = Reads[ReadPods | ReadNamespace](self._read, self._not_read, namespace_of)
+        self._reads = Reads[ReadPods | ReadNamespace](
+            self._read, self._not_read, namespace_of, limits.shares[Traffic.READ], clock
+        )
         self._cluster_tasks: list[asyncio.Task[Any]] = []
         self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
 

@@ -1,17 +1,18 @@
 """What to look at next: keys that are dirty, and keys to look at again at a time. Neighbours: `machine` drains it.
 
 Keys that only show what a cluster has said of its objects have a line of their own, behind all others: one cluster may
-say something of thousands at once, and everybody's next pod would wait behind them.
+say something of thousands at once, and everybody's next pod would wait behind them. In each line namespaces take turns:
+one change may make thousands of one namespace dirty, and others' keys do not wait for the CPU of those.
 """
 
 from __future__ import annotations
 
 import enum
 import heapq
-from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift_kube.deciding.fair_line import FairLine
 from gatelift_kube.values.resources import ObjectKey, Resource
 
 
@@ -54,15 +55,15 @@ STALE_MAX = 64
 
 @dataclass(slots=True)
 class Agenda:
-    """Dirty keys in order of arrival, each once, in two lines; timers as one heap, at most one entry for each key.
+    """Dirty keys, each once, in two lines; timers as one heap, at most one entry for each key.
+
+    In a line namespaces take turns, what is of none is a share as well, and in each the order is that of arrival.
 
     Whoever looks at a key asks again for the timer that it still needs: what was asked for before is over with `take`.
     """
 
-    _dirty: set[Key] = field(default_factory=set)
-    _order: deque[Key] = field(default_factory=deque)
-    _late_order: deque[Key] = field(default_factory=deque)
-    _late: set[Key] = field(default_factory=set)  # of the dirty ones
+    _line: FairLine[Key] = field(default_factory=FairLine)
+    _late: FairLine[Key] = field(default_factory=FairLine)
     _late_due: set[Key] = field(default_factory=set)  # of those with a timer
     _taken: int = 0
     was_late: bool = False
@@ -73,17 +74,13 @@ class Agenda:
 
     def mark(self, key: Key) -> None:
         """Look at `key` soon; repeated marks are one."""
-        if key not in self._dirty or key in self._late:
-            self._dirty.add(key)
-            self._late.discard(key)
-            self._order.append(key)
+        self._late.leave(key)
+        self._line.stand(key, (key.object.namespace,))
 
     def mark_late(self, key: Key) -> None:
         """Look at `key` behind all others."""
-        if key not in self._dirty:
-            self._dirty.add(key)
-            self._late.add(key)
-            self._late_order.append(key)
+        if key not in self._line:
+            self._late.stand(key, (key.object.namespace,))
 
     def wake(self, key: Key, at: float, *, late: bool = False) -> None:
         """Look at `key` again at `at` or before, or behind all others then; an earlier time already set stays."""
@@ -120,43 +117,28 @@ class Agenda:
         """
         self._taken += 1
         first = late and not self._taken % LATE_EVERY
-        key = (self._next_late() if first else None) or self._next()
-        if key is None and late and not first:
-            key = self._next_late()
-        if key is not None:
-            self.was_late = key in self._late
-            self.forget(key)
+        self.was_late = late and bool(self._late) and (first or not self._line)
+        if not (self.was_late or self._line):
+            return None
+        key = (self._late if self.was_late else self._line).take()
+        self.forget(key)
         return key
-
-    def _next(self) -> Key | None:
-        while self._order:
-            key = self._order.popleft()
-            if key in self._dirty and key not in self._late:
-                return key
-        return None
-
-    def _next_late(self) -> Key | None:
-        while self._late_order:
-            key = self._late_order.popleft()
-            if key in self._late:
-                return key
-        return None
 
     def forget(self, key: Key) -> None:
         """Drop a key that names nothing any more; its timer is ignored when it rings."""
-        self._dirty.discard(key)
-        self._late.discard(key)
+        self._line.leave(key)
+        self._late.leave(key)
         self._late_due.discard(key)
         self._due.pop(key, None)
 
     @property
     def dirty(self) -> int:
         """Return how many keys wait."""
-        return len(self._dirty)
+        return len(self._line) + len(self._late)
 
     def waits(self, key: Key) -> bool:
         """Say whether `key` is dirty or has a timer."""
-        return key in self._dirty or key in self._due
+        return key in self._line or key in self._late or key in self._due
 
     def next_time(self) -> float | None:
         """Return the time of the next timer that counts."""

@@ -54,7 +54,7 @@ def _first_round(case: Case, owner: Owner) -> None:
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
     asked = OfferRound(since=now, patient_until=now + settings.patience_seconds, alone=alone)
     attempt.begin_round(asked)
-    _offer(case, owner, asked, names[:1] if alone else _some(core, names, now))
+    _offer(case, owner, asked, [*names[:1], *_unheard(core, names[1:], now)] if alone else _some(core, names, now))
 
 
 def is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> bool:
@@ -76,6 +76,11 @@ def is_patient(core: Core, attempt: Attempt, short: list[str], now: float) -> bo
         return False
     core.agenda.wake(attempt.look, min(until, now + ANSWER_SECONDS_MAX))
     return True
+
+
+def _unheard(core: Core, names: list[str], now: float) -> list[str]:
+    """Return the next of the silent ones that is to be asked again, beside the best: nobody waits for its answer."""
+    return [name for name in names if core.open_offers.may_speak_again(name, now)][:1]
 
 
 def _some(core: Core, names: list[str], now: float) -> list[str]:
@@ -127,10 +132,13 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     core, attempt, now = case.core, case.attempt, case.now
     bids.drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
+    awaited = [name for name in silent if not core.open_offers.is_silent(name)]
     last = haunted(case, owner, asked.bids)
     winner = bids.best(asked, BidKind.HELD, last)
     late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
-    if winner and (not silent or late or winner == next(iter(asked.offered))):
+    if winner and (not awaited or late or winner == next(iter(asked.offered))):
+        if late and awaited and not bids.busy(core, asked, awaited, now):
+            core.open_offers.silent(awaited, now)
         choose(case, owner, winner)
         return
     if silent and now < asked.deadline:
@@ -139,7 +147,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     if bids.busy(core, asked, silent, now):
         _wait(core, attempt, asked, now)
         return
-    core.open_offers.silent(silent)
+    core.open_offers.silent(silent, now)
     ranked, _ = candidates(case, owner)
     fresh = [one.name for one in ranked if one.name not in asked.asked]
     if fresh:

@@ -146,12 +146,13 @@ def _too_small(view: ClusterView, want: Requirements) -> str:
 class ClusterRank(NamedTuple):
     """The sort key of a cluster.
 
-    Fits without preemption, ends of this workload, real room (KEP-6143), free share, weight, failures, load.
+    Fits without preemption, ends of this workload, real room (KEP-6143), answers, free share, weight, failures, load.
     """
 
     full: bool
     ended: int
     haunted: bool
+    silent: bool
     used: float
     lightness: int
     failures: float
@@ -173,7 +174,8 @@ def rank(view: ClusterView, want: Requirements, failures: float, load: int = 0, 
         fits = fits and room.largest_fit >= amount
         if room.nominal > 0:
             free = min(free, max(0, room.nominal - room.used) / room.nominal)
-    return ClusterRank(not fits, ended, False, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
+    used, failed = -round(free, 3), round(failures, 2)
+    return ClusterRank(not fits, ended, False, False, used, -view.weight, failed, load, view.name)
 
 
 def is_haunted(core: Core, view: ClusterView, want: Requirements) -> bool:
@@ -228,7 +230,8 @@ def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], list[str]]:
         if view is not None and (mute or not why):
             load = len(core.placements.at(name)) + len(core.placements.unapplied(name))
             failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
-            ranks = rank(view, want, failures, load, ended)._replace(haunted=is_haunted(core, view, want))
+            ranks = rank(view, want, failures, load, ended)
+            ranks = ranks._replace(haunted=is_haunted(core, view, want), silent=core.open_offers.is_silent(name))
             (shut if mute else ranked).append(ranks)
     return sorted(ranked) or ([] if short else sorted(shut)), short
 

@@ -23,7 +23,7 @@ def tidy(core: Core, cluster: str) -> None:
         return
     core.sessions.forget(cluster)
     core.doubts.forget(cluster)
-    core.open_offers.session_ended(cluster)
+    core.open_offers.forget(cluster)
     core.failures.forget_cluster(cluster)
     core.cluster_changes.forget(cluster)
     core.words.forget(cluster)

@@ -21,20 +21,31 @@ ANSWER_SECONDS_MAX = 30.0
 an agent that is busier than this is told apart from a dead one by its lease, not here."""
 
 
+SILENT_PAUSE_SECONDS = 10.0
+"""One that was found silent is asked beside another one so often, not waited for: its answer ends that."""
+
+
 @dataclass(slots=True)
 class OpenOffers:
-    """What each cluster has been asked and has not answered, oldest first; and when each answered last."""
+    """What each cluster has been asked and has not answered, oldest first; and when each answered last.
+
+    One that was waited for in vain is silent until it answers, in whatever session: nobody else waits for it where
+    another one holds room (HD-572).
+    """
 
     window: int = WINDOW
     _sent: dict[str, dict[PlacementKey, float]] = field(default_factory=dict)
     _answered: dict[str, float] = field(default_factory=dict)
     _trusted: set[str] = field(default_factory=set)
+    _silent: dict[str, float] = field(default_factory=dict)  # when it was asked last
 
     def sent(self, cluster: str, key: PlacementKey, now: float) -> None:
         """Note an offer that went out. One that is sent again is the younger one."""
         waiting = self._sent.setdefault(cluster, {})
         waiting.pop(key, None)
         waiting[key] = now
+        if cluster in self._silent:
+            self._silent[cluster] = now
 
     def answered(self, cluster: str, key: PlacementKey, now: float, *, held: bool) -> bool:
         """Note the answer to an offer, also to one that nobody waits for any more; True if that made room.
@@ -45,6 +56,7 @@ class OpenOffers:
         if waiting is None or waiting.pop(key, None) is None:
             return False
         self._answered[cluster] = now
+        self._silent.pop(cluster, None)
         (self._trusted.add if held else self._trusted.discard)(cluster)
         if not waiting:
             del self._sent[cluster]
@@ -77,9 +89,20 @@ class OpenOffers:
         """Say whether its last answer was to hold room, and it was not found silent since: it will hold room again."""
         return cluster in self._trusted
 
-    def silent(self, clusters: Iterable[str]) -> None:
+    def silent(self, clusters: Iterable[str], now: float) -> None:
         """Note who has not answered in time and is answering nobody else: no longer trusted until it holds again."""
-        self._trusted.difference_update(clusters)
+        for cluster in clusters:
+            self._trusted.discard(cluster)
+            self._silent.setdefault(cluster, now)
+
+    def is_silent(self, cluster: str) -> bool:
+        """Say whether it was waited for in vain and has answered nothing since."""
+        return cluster in self._silent
+
+    def may_speak_again(self, cluster: str, now: float) -> bool:
+        """Say whether a silent one is to be asked again, to see whether it answers."""
+        asked = self._silent.get(cluster)
+        return asked is not None and now >= asked + SILENT_PAUSE_SECONDS
 
     def session_ended(self, cluster: str) -> None:
         """Forget what was asked in a session that is over: nobody answers it (R6)."""
@@ -87,6 +110,11 @@ class OpenOffers:
         self._answered.pop(cluster, None)
         self._trusted.discard(cluster)
 
+    def forget(self, cluster: str) -> None:
+        """Keep nothing of a cluster that is gone."""
+        self.session_ended(cluster)
+        self._silent.pop(cluster, None)
+
     def clusters(self) -> frozenset[str]:
         """Return the clusters of which something is kept."""
-        return frozenset(self._sent) | frozenset(self._answered)
+        return frozenset(self._sent) | frozenset(self._answered) | frozenset(self._silent)

@@ -135,8 +135,7 @@ class World:
         self.capacity_changed = self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
         self.foreign: tuple[ForeignRun, ...] = ()
-        self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()
-        """What could not be handled, and rests."""
+        self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()  # what could not be handled, and rests
         self.kept: dict[PlacementKey, None] = {}
         """What has ended and stays to be looked at, oldest first (`kept`)."""
         self._dirty: dict[PlacementKey, bool] = {}  # whether all objects of it are to be looked at
