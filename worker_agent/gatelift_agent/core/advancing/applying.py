@@ -66,7 +66,9 @@ def apply(world: World, placement: Placement, now: float) -> None:
             return
     complete = len(placement.objects) >= placement.objects_wanted or (gathers and not placement.found)
     if complete and not calm.goes_on(placement.calm) and all(tracked.object is not None for tracked in wanted):
-        placement.move(Move.APPLIED)
+        placement.move(Move.APPLIED, stays_calm=True)
+        if placement.calm is not None:
+            placement.calm.starts_anew()
         world.say(Applied(key=placement.key))
 
 

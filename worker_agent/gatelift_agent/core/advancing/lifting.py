@@ -38,7 +38,7 @@ def lift(world: World, placement: Placement, now: float) -> None:
         and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
     ]
     if not (waiting or calm.goes_on(placement.calm)):
-        placement.move(Move.LIFTED)
+        placement.move(Move.LIFTED, stays_calm=True)  # who is at rest runs, or is over
         world.say(GatesLifted(key=placement.key))
         world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
         return

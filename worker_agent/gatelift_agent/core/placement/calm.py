@@ -64,6 +64,11 @@ class Calm:
         del self.restless[name]
         self._waiting[name] = None
 
+    def starts_anew(self) -> None:
+        """Take that the next step is due for all at rest: each waits for its turn, or is looked at if it has a slot."""
+        for name, slot in tuple(self._resting.items()):
+            (self.waits if slot is None else self.stir)(name)
+
     def take_turns(self, most: int) -> None:
         """Have so many of those that wait be looked at, the oldest first."""
         for name in tuple(islice(self._waiting, most)):
