@@ -46,6 +46,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
         else:
             world.wakes.ask(placement.key, placement.hold_until)
         return
+    if placement.calm is not None:
+        placement.calm.take_turns(MANY_OBJECTS)
     if placement.state in STARTING or placement.state is PlacementState.RUNNING:
         _advance(world, placement, now)
     if placement.state in ENDING or placement.state in ENDED:
@@ -62,8 +64,6 @@ def drive(world: World, placement: Placement, now: float) -> None:
 
 def _advance(world: World, placement: Placement, now: float) -> None:
     gathers = world.kind(placement).gathers
-    if placement.calm is not None:
-        placement.calm.take_turns(MANY_OBJECTS)
     for tracked in placement.to_look_at:
         _tend(world, placement, tracked, now)
     hidden.ask(world, placement, now)
