@@ -269,3 +269,27 @@ def test_labels_of_more_than_are_asked_for_in_one_call_are_put_back_while_others
     stage.pass_seconds(1.0)
     assert stage.state() == "Applying"
     assert {each.command.ref.key.name for each in stage.held if isinstance(each.command, Patch)} == {*made}
+
+
+def test_r7_a_group_has_stopped_when_nothing_is_under_way_of_any_of_it() -> None:
+    """And is forgotten when nothing of it is left: who rests until it is answered is not done."""
+    stage = Turns(assert_counted)
+    stage.group(*FEW)
+    stage.comes_to_rest()
+    assert stage.let_go() == [*FEW]
+    stage.send(m.Stop(key=KEY, reason="Deactivated"))
+    stage.pass_seconds(1.0)
+    assert len(stage.held) == len(FEW)
+    for name in FEW:
+        assert not stage.peer.of(m.Stopped), f"{name} may run"
+        stage.takes("lands", FEW.index(name))
+    stage.pass_seconds(1.0)
+    assert stage.peer.of(m.Stopped)
+    stage.send(m.Forget(key=KEY))
+    stage.pass_seconds(1.0)
+    for name in FEW:
+        assert stage.placement() is not None, f"{name} is still there"
+        stage.takes("lands", FEW.index(name))
+    stage.pass_seconds(1.0)
+    assert stage.placement() is None
+    assert not stage.there()
