@@ -239,6 +239,13 @@ def test_pf_2_who_rests_or_waits_is_who_a_walk_through_all_finds_nothing_for(
     assert counted.shown() == gone_through.shown()
 
 
+def test_those_whose_turn_comes_are_looked_at_though_nothing_is_heard_of_any_of_them() -> None:
+    stage = Turns(assert_counted)
+    stage.group(*FEW)
+    stage.takes("lands", 0)
+    assert [each.command.ref.key.name for each in stage.held] == [*FEW[1:]]
+
+
 def test_r1_who_was_let_go_by_others_is_ended_with_all_once_none_may_be_let_go_any_more() -> None:
     """Of a group that is being let go it is not at rest, though it runs: that may end with time alone."""
     stage = Turns(assert_counted)
@@ -272,17 +279,27 @@ def test_labels_of_more_than_are_asked_for_in_one_call_are_put_back_while_others
 
 
 def test_r7_a_group_has_stopped_when_nothing_is_under_way_of_any_of_it() -> None:
-    """And is forgotten when nothing of it is left: who rests until it is answered is not done."""
+    """Who rests until its create is answered may be there."""
+    stage = Turns(assert_counted)
+    stage.group(*FEW)
+    stage.takes("lands", 0)
+    assert len(stage.held) == len(FEW) - 1, "all others are under way"
+    stage.send(m.Stop(key=KEY, reason="Deactivated"))
+    stage.takes("lands", 0)
+    stage.pass_seconds(1.0)
+    assert "deletionTimestamp" in stage.pod(FEW[0])["metadata"]
+    assert not stage.peer.of(m.Stopped), "a pod may be made"
+    stage.comes_to_rest()
+    assert stage.peer.of(m.Stopped)
+
+
+def test_r7_a_group_is_forgotten_when_nothing_is_under_way_of_any_of_it() -> None:
     stage = Turns(assert_counted)
     stage.group(*FEW)
     stage.comes_to_rest()
-    assert stage.let_go() == [*FEW]
     stage.send(m.Stop(key=KEY, reason="Deactivated"))
     stage.pass_seconds(1.0)
-    assert len(stage.held) == len(FEW)
-    for name in FEW:
-        assert not stage.peer.of(m.Stopped), f"{name} may run"
-        stage.takes("lands", FEW.index(name))
+    stage.land()
     stage.pass_seconds(1.0)
     assert stage.peer.of(m.Stopped)
     stage.send(m.Forget(key=KEY))
