@@ -222,6 +222,7 @@ def _few_at_once() -> Iterator[None]:
 def test_pf_2_who_rests_or_waits_is_who_a_walk_through_all_finds_nothing_for(
     steps: list[tuple[str, int]], end: str
 ) -> None:
+    """HD-530: as a group is made, let go or ended."""
     with pytest.MonkeyPatch.context() as patched:
         patch = asking.patch
 

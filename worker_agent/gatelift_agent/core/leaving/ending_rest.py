@@ -2,8 +2,7 @@
 
 At a worker alone: at home what is due for the user's own object may follow from others. Who has still to be asked for,
 while no more may be in one call, waits for its turn. Who is stopped by its kubelet is looked at with each look, since
-time makes another question due. Neighbours: `draining` and `closing` say what is done, `advancing.resting` does so for
-what lives.
+time makes another question due. Neighbours: `draining` and `closing` say what is done.
 """
 
 from __future__ import annotations
