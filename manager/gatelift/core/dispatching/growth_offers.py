@@ -93,7 +93,7 @@ def _weigh(core: Core, attempt: Attempt, view: ClusterView, asked: OfferRound, n
         if now < asked.patient_until or busy:
             core.agenda.wake(attempt.look, max(asked.patient_until, now + settings.bid_seconds))
             return False
-        core.open_offers.silent([view.name])
+        core.open_offers.silent([view.name], now)
         attempt.not_used(view.name, dispatch.NO_ANSWER)
         giving_back.give_back(core, attempt, now)
         return False

@@ -11,6 +11,7 @@ import msgspec
 from gatelift_agent.core.advancing import giving_up
 from gatelift_agent.core.changes import allowances
 from gatelift_agent.core.leaving import closing, draining, kept
+from gatelift_agent.core.placement import calm
 from gatelift_agent.core.placement.placements import (
     ENDING,
     LIVE,
@@ -55,7 +56,7 @@ def apply(world: World, placement: Placement, now: float) -> None:
     gathers = world.kind(placement).gathers
     wanted = [
         tracked
-        for tracked in placement.objects.values()
+        for tracked in placement.to_look_at
         if not (tracked.delete_asked or (gathers and (tracked.joined or tracked.is_gone)))
     ]
     for tracked in wanted:
@@ -64,8 +65,10 @@ def apply(world: World, placement: Placement, now: float) -> None:
         if placement.state is not PlacementState.APPLYING:
             return
     complete = len(placement.objects) >= placement.objects_wanted or (gathers and not placement.found)
-    if complete and all(tracked.object is not None for tracked in wanted):
-        placement.move(Move.APPLIED)
+    if complete and not calm.goes_on(placement.calm) and all(tracked.object is not None for tracked in wanted):
+        placement.move(Move.APPLIED, stays_calm=True)
+        if placement.calm is not None:
+            placement.calm.starts_anew()
         world.say(Applied(key=placement.key))
 
 

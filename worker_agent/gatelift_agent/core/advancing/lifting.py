@@ -9,6 +9,7 @@ from __future__ import annotations
 from gatelift_agent.core.admission.backend import RoomAnswer
 from gatelift_agent.core.advancing import adopting, giving_up, room
 from gatelift_agent.core.changes import allowances, edits, relabelling
+from gatelift_agent.core.placement import calm
 from gatelift_agent.core.placement.placements import (
     HELD_BACK,
     Move,
@@ -32,12 +33,12 @@ def lift(world: World, placement: Placement, now: float) -> None:
     kind = world.kind(placement)
     waiting = [
         tracked
-        for tracked in placement.objects.values()
+        for tracked in placement.to_look_at
         if not (tracked.delete_asked or (kind.gathers and (tracked.joined or tracked.is_gone)))
         and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
     ]
-    if not waiting:
-        placement.move(Move.LIFTED)
+    if not (waiting or calm.goes_on(placement.calm)):
+        placement.move(Move.LIFTED, stays_calm=True)  # who is at rest runs, or is over
         world.say(GatesLifted(key=placement.key))
         world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
         return

@@ -30,11 +30,12 @@ from gatelift_agent.core.placement.placements import (
     Placement,
     PlacementEnding,
     PlacementState,
+    Tracked,
 )
 from gatelift_agent.core.placement.sizes import SizeMove
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import doubts, hidden, orphans
-from gatelift_agent.core.state.world import World
+from gatelift_agent.core.state.world import MANY_OBJECTS, World
 
 
 def drive(world: World, placement: Placement, now: float) -> None:
@@ -45,6 +46,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
         else:
             world.wakes.ask(placement.key, placement.hold_until)
         return
+    if placement.calm is not None:
+        placement.calm.take_turns(MANY_OBJECTS)
     if placement.state in STARTING or placement.state is PlacementState.RUNNING:
         _advance(world, placement, now)
     if placement.state in ENDING or placement.state in ENDED:
@@ -62,20 +65,7 @@ def drive(world: World, placement: Placement, now: float) -> None:
 def _advance(world: World, placement: Placement, now: float) -> None:
     gathers = world.kind(placement).gathers
     for tracked in placement.to_look_at:
-        if tracked.missing or tracked.unproven:
-            draining.find_out(world, placement, tracked, now)
-        elif tracked.delete_asked:
-            ends = parting.leave if gathers else draining.delete
-            ends(world, placement, tracked, now)
-        elif not adopting.is_ready(world, placement, tracked):
-            adopting.take_in(world, placement, tracked, now)
-        else:
-            relabelling.put_labels_back(world, placement, tracked, now)
-            relabelling.put_note_back(world, placement, tracked, now)
-            edits.learn(world, placement, tracked)
-            edits.tell_of_uncharged(world, placement, tracked)
-            edits.put_back(world, placement, tracked, now)
-            edits.keep_told(world, placement, tracked, now)
+        _tend(world, placement, tracked, now)
     hidden.ask(world, placement, now)
     orphans.taken_off_run(world, placement, now)
     doubts.count(world, placement, now)
@@ -103,3 +93,23 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         kind = EndingKind.FINISHED
         said = PlacementEnding(kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
         giving_up.end(world, placement, said)
+    else:
+        resting.settle(world, placement, now)
+
+
+def _tend(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """See to one object of a live placement, whatever the others are like."""
+    if tracked.missing or tracked.unproven:
+        draining.find_out(world, placement, tracked, now)
+    elif tracked.delete_asked:
+        ends = parting.leave if world.kind(placement).gathers else draining.delete
+        ends(world, placement, tracked, now)
+    elif not adopting.is_ready(world, placement, tracked):
+        adopting.take_in(world, placement, tracked, now)
+    else:
+        relabelling.put_labels_back(world, placement, tracked, now)
+        relabelling.put_note_back(world, placement, tracked, now)
+        edits.learn(world, placement, tracked)
+        edits.tell_of_uncharged(world, placement, tracked)
+        edits.put_back(world, placement, tracked, now)
+        edits.keep_told(world, placement, tracked, now)

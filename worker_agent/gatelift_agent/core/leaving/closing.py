@@ -8,8 +8,17 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core.leaving import draining, kept, leftovers
-from gatelift_agent.core.placement.placements import SUPERSEDED, EndingKind, Move, Placement, PlacementState, Tracked
+from gatelift_agent.core.leaving import draining, ending_rest, kept, leftovers
+from gatelift_agent.core.placement import calm
+from gatelift_agent.core.placement.placements import (
+    ENDED,
+    SUPERSEDED,
+    EndingKind,
+    Move,
+    Placement,
+    PlacementState,
+    Tracked,
+)
 from gatelift_agent.core.reporting import reports
 from gatelift_agent.core.seeing import observing
 from gatelift_agent.core.state import asking, condemned, containment
@@ -69,7 +78,7 @@ def _runs_again(world: World, placement: Placement) -> bool:
         and (kind.lifted(tracked.object) or any(map(pods.holds_resources, pods_of_it)))
         and not kind.stopped(tracked.object, pods_of_it, placement.key)
         and not leftovers.never_runs(world, placement)
-        for tracked in placement.objects.values()
+        for tracked in placement.to_look_at
     )
 
 
@@ -153,8 +162,11 @@ def _clean_up(world: World, placement: Placement, now: float) -> None:
         _keep(world, placement, now)
         return
     if not world.local:
-        for tracked in placement.objects.values():
-            done = _remove(world, placement, tracked, now) and done
+        objects = placement.to_look_at
+        removed = [each for each in objects if _remove(world, placement, each, now)]
+        done = len(removed) == len(objects) and not calm.goes_on(placement.calm)
+        if placement.state in ENDED:
+            ending_rest.settle(world, placement, removed)
     if not done and condemned.is_said(world, placement):
         world.keeper.keep(placement)  # a restart would take what is left there for a run
     if done and world.keeper.forgotten(placement.key):

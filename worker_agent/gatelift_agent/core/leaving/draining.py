@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core.leaving import leftovers, retaking
-from gatelift_agent.core.placement import graces
+from gatelift_agent.core.leaving import ending_rest, leftovers, retaking
+from gatelift_agent.core.placement import calm, graces
 from gatelift_agent.core.placement.placements import EndingKind, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.reporting import all_leaving
 from gatelift_agent.core.seeing import doubts, hidden, let_go, orphans
@@ -55,8 +55,11 @@ def drain(world: World, placement: Placement, now: float) -> None:
         still = False  # the lift of a gate may land
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
     ended_there = condemned.nothing_runs(world, placement)
-    for tracked in placement.objects.values():
-        still = (not tracked.asked if ended_there else _stop(world, placement, tracked, now)) and still
+    if ended_there:
+        placement.stirs()
+    objects = placement.to_look_at
+    done = [each for each in objects if (not each.asked if ended_there else _stop(world, placement, each, now))]
+    still = still and len(done) == len(objects) and not calm.goes_on(placement.calm)
     doubted = doubts.any_may_run(world, placement, now)
     left = orphans.left_run(world, placement, now) if still else True
     unknown = unknowns.may_be_of(world, placement.key)
@@ -66,10 +69,12 @@ def drain(world: World, placement: Placement, now: float) -> None:
         placement.ended_at = now
         leftovers.name_in_end(world, placement)
         placement.move(Move.STILL)
-    else:
-        leftovers.tell_wait(world, placement, still=still)
-        if not (placement.hidden or doubted or unknown):
-            all_leaving.look(world, placement, now)
+        return
+    leftovers.tell_wait(world, placement, still=still)
+    if not (placement.hidden or doubted or unknown):
+        all_leaving.look(world, placement, now)
+    if not ended_there:
+        ending_rest.settle(world, placement, done)
 
 
 def stop_object(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

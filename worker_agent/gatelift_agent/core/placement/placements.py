@@ -392,9 +392,9 @@ class Placement:
         """Take that all objects are to be looked at."""
         self.calm = None
 
-    def move(self, move: Move) -> None:
-        """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""
+    def move(self, move: Move, *, stays_calm: bool = False) -> None:
+        """Follow the table; IllegalMoveError where it has no entry. `stays_calm`: who rests does so from then on."""
         target = TABLE[self.state].get(move)
         if target is None:
             raise IllegalMoveError(f"placement {self.key}: {move.name} in state {self.state.value}")
-        self.state, self.calm = target, None
+        self.state, self.calm = target, self.calm if stays_calm else None
