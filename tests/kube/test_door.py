@@ -126,7 +126,7 @@ async def test_hd_573_who_asks_without_end_is_answered_at_a_pace_and_another_add
                 answers += 1
 
     began = loop.time()
-    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(20)]
+    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(50)]
     try:
         await until(lambda: answers > 2 * PACE.burst)
         before, connector = answers, aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
