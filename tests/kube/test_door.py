@@ -15,6 +15,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from gatelift_kube.process import event_loop
+from gatelift_kube.process.paced_turns import PacedTurns
 from gatelift_kube.process.tasks import spawn
 from gatelift_kube.serving import certificates
 from gatelift_kube.serving import door as doors
@@ -87,13 +88,14 @@ async def test_hd_118_a_head_without_end_is_refused(door: Door) -> None:
 
 
 async def test_hd_118_an_answer_that_nobody_reads_is_dropped(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "WRITE_SECONDS_MAX", 0.1)
-    (deaf,) = connections(door.address[1], 1)
-    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    deaf.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
-    await until(lambda: door.places.count == 1, "it is there")
-    await until(lambda: door.places.count == 0, "it is gone")
-    deaf.close()
+    with monkeypatch.context() as short:
+        short.setattr(doors, "WRITE_SECONDS_MAX", 0.1)
+        (deaf,) = connections(door.address[1], 1)
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        await until(lambda: door.places.count == 1, "it is there")
+        await until(lambda: door.places.count == 0, "it is gone")
+        deaf.close()
     assert len(await get(door.address[1], "/large")) == 8_000_000
 
 
@@ -110,31 +112,39 @@ async def test_hd_118_a_probe_is_answered_beside_silent_connections() -> None:
         await server.stop()
 
 
-async def test_hd_573_who_asks_without_end_is_answered_at_a_pace_and_another_address_has_the_next_turn() -> None:
+async def test_hd_573_who_asks_without_end_is_answered_at_a_pace_in_turns_of_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """HD-573: twenty connections that asked for figures without end had an answer each in every turn of the loop."""
+    waits, shares = PacedTurns.wait, set[tuple[str, ...]]()
+
+    async def wait(turns: PacedTurns, share: tuple[str, ...]) -> None:
+        shares.add(share)
+        await waits(turns, share)
+
+    monkeypatch.setattr(PacedTurns, "wait", wait)
     server, loop = StatusServer(CollectorRegistry(), str, lambda: None), asyncio.get_running_loop()
     await server.start("127.0.0.1:0")
-    port = int(server.address.rpartition(":")[2])
+    url = f"http://127.0.0.1:{int(server.address.rpartition(':')[2])}/healthz"
     answers = 0
 
     async def asks_without_end() -> None:
         nonlocal answers
         async with aiohttp.ClientSession() as session:
             while True:
-                async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
+                async with session.get(url) as answer:
                     await answer.read()
                 answers += 1
 
     began = loop.time()
-    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(50)]
+    floods = [spawn(f"flood {number}", asks_without_end()) for number in range(20)]
     try:
         await until(lambda: answers > 2 * PACE.burst)
-        before, connector = answers, aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
-        url = f"http://127.0.0.1:{port}/healthz"
+        connector = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
         async with aiohttp.ClientSession(connector=connector) as session, session.get(url) as answer:
             assert await answer.text() == "ok\n"
-        assert answers - before < len(floods), "the others had fewer turns meanwhile than there are of them"
         assert answers <= PACE.burst + PACE.per_second * (loop.time() - began)
+        assert shares == {("127.0.0.1",), ("127.0.0.2",)}, "in whose turns they wait (`test_paced_turns`)"
     finally:
         for each in floods:
             each.cancel()
