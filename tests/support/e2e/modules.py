@@ -27,6 +27,7 @@ MODULES_OF = {
         "test_condemned_namespaces.py",
         "test_demo_kept.py",
         "test_deploy_rules.py",
+        "test_elastic_jobs.py",
         "test_filled_objects.py",
         "test_groups_driven.py",
         "test_groups_driven_there.py",
