@@ -15,7 +15,18 @@ import pytest_asyncio
 from gatelift_kube.values.resources import JOB
 from support.e2e.admission import said
 from support.e2e.books import Books
-from support.e2e.elastic import HOME, ElasticJob, sliced_world, untouched
+from support.e2e.elastic import (
+    HOME,
+    ElasticJob,
+    charged,
+    finished,
+    no_finish,
+    no_lift,
+    refusing,
+    sliced_world,
+    untouched,
+    wanted,
+)
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
@@ -25,12 +36,16 @@ AWAY, AT_HOME = "multi", "at-home"
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def sliced(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     """One installation that serves elastic Jobs, for all of this module."""
-    async with (
-        sliced_world(Path(tmp_path_factory.mktemp("sliced"))) as made,
-        Books(made.clients, NAMESPACE, HOME).kept(),
-    ):
+    async with sliced_world(Path(tmp_path_factory.mktemp("sliced"))) as made:
         yield made
         assert made.overlaps() == [], "no two epochs of a workload ran at the same time"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def books(sliced: World) -> AsyncIterator[Books]:
+    """Keep books of what runs and what is charged through all of this module."""
+    async with Books(sliced.clients, NAMESPACE, HOME).kept() as kept:
+        yield kept
 
 
 async def test_sl_10_sl_15_at_home_a_job_grows_and_the_pods_that_ran_are_untouched(sliced: World) -> None:
@@ -78,3 +93,144 @@ async def test_sl_50_a_job_grows_and_shrinks_at_one_of_two_workers(sliced: World
     await job.settled(4)
     assert await sliced.get(other, JOB, job.name) is None
     await job.remove()
+
+
+async def test_sl_22_sl_72_a_growth_without_quota_waits_and_says_so_while_what_runs_goes_on(sliced: World) -> None:
+    """SL-22, SL-72: what another Job gives back lets it go on. SL-07: its pods wait at the gate meanwhile."""
+    waits, beside = ElasticJob(sliced, "waits", AT_HOME, "1"), ElasticJob(sliced, "beside", AT_HOME, "1")
+    await beside.create(2)
+    others = await beside.runs(HOME, 2)
+    await waits.create(2)
+    first = await waits.runs(HOME, 2)
+    await waits.resize(3)
+    current, target = await waits.waits(3)
+    assert untouched(first, await waits.runs(HOME, 2, waiting=1))
+    said_of_it = (said(target, "QuotaReserved") or ("", "", ""))[1:]
+    assert said_of_it[0] == "WaitingForQuota"
+    assert "It grows what runs from 2 pods to 3 pods" in said_of_it[1]
+    listed = await sliced.installation.verb("get", "workloads", "-n", NAMESPACE)
+    assert all("2 -> 3" in line for line in listed.splitlines() if f"job-{waits.name}-" in line)
+    told = await sliced.installation.verb("explain", f"job/{waits.name}", "-n", NAMESPACE)
+    assert f"team-a/{current['metadata']['name']}: Admitted" in told
+    assert f"growth    Workload {target['metadata']['name']} waits: WaitingForQuota" in told
+    await beside.resize(1)
+    assert untouched(await beside.runs(HOME, 1), others)
+    assert untouched(first, await waits.runs(HOME, 3))
+    await waits.settled(3)
+    await beside.remove()
+    await waits.remove()
+
+
+async def test_sl_16_sl_17_ten_past_slices_are_kept_and_all_go_with_the_job(sliced: World) -> None:
+    job = ElasticJob(sliced, "often", AT_HOME, "10m")
+    await job.create(1)
+    first = await job.runs(HOME, 1)
+    for size in range(2, 14):
+        await job.resize(size)
+        await job.settled(size)
+    assert untouched(first, await job.runs(HOME, 13))
+
+    async def kept() -> bool:
+        return [charged(one) for one in await job.slices() if finished(one)] == list(range(3, 13))
+
+    await sliced.until(kept, "the latest ten past slices are there, and no other")
+    await job.remove()
+    assert await job.slices() == []
+
+
+async def test_sl_12_a_manager_that_dies_before_the_old_slice_is_finished_leaves_one_record(sliced: World) -> None:
+    """SL-12, SL-54: two slices hold quota of one chain, the manager is killed; its successor finishes the lower one."""
+    job = ElasticJob(sliced, "swapped", AWAY)
+    await job.create(3)
+    worker = await job.worker()
+    first = await job.runs(worker, 3)
+    manager = sliced.installation.daemons["manager"]
+    async with refusing(sliced, HOME, *no_finish(job)):
+        await job.resize(5)
+
+        async def both() -> bool:
+            return [charged(one) for one in await job.slices() if not finished(one)] == [3, 5]
+
+        await sliced.until(both, "both slices hold quota")
+        sliced.installation.kill(manager)
+    await sliced.installation.restart(manager)
+    await sliced.installation.wait_connected(*WORKERS)
+    assert untouched(first, await job.runs(worker, 5))
+    await job.settled(5)
+    await job.remove()
+
+
+async def test_sl_54_an_agent_that_dies_while_a_job_grows_goes_on_with_it(sliced: World) -> None:
+    """SL-54: its Job is set to the new size, and none of the new pods is let go yet."""
+    job = ElasticJob(sliced, "agentless", AWAY)
+    await job.create(3)
+    worker = await job.worker()
+    first = await job.runs(worker, 3)
+    agent = sliced.installation.daemons[f"agent-{worker}"]
+    async with refusing(sliced, worker, *no_lift(job)):
+        await job.resize(10)
+        await job.runs(worker, 3, waiting=7)
+        sliced.installation.kill(agent)
+    await sliced.installation.restart(agent)
+    await sliced.installation.wait_connected(worker)
+    assert untouched(first, await job.runs(worker, 10))
+    await job.settled(10)
+    await job.remove()
+
+
+async def test_sl_59_a_job_that_is_deleted_while_it_grows_leaves_nothing(sliced: World) -> None:
+    """SL-59: while quota is waited for, and while none of the new pods is let go yet."""
+    waits = ElasticJob(sliced, "deleted", AT_HOME, "1")
+    await waits.create(2)
+    await waits.runs(HOME, 2)
+    await waits.resize(5)
+    await waits.waits(5)
+    await waits.runs(HOME, 2, waiting=3)
+    await waits.remove()
+    grows = ElasticJob(sliced, "deleted", AWAY)
+    await grows.create(3)
+    worker = await grows.worker()
+    await grows.runs(worker, 3)
+    async with refusing(sliced, worker, *no_lift(grows)):
+        await grows.resize(10)
+        await grows.runs(worker, 3, waiting=7)
+        await grows.remove()
+
+
+async def test_sl_53_what_is_resized_while_its_cluster_is_away_is_done_on_its_return(sliced: World) -> None:
+    """SL-53: a shrink lowers what is wanted and not what is charged, a growth waits and says for what."""
+    fewer, more = ElasticJob(sliced, "fewer", AWAY), ElasticJob(sliced, "more", AWAY)
+    for job in (fewer, more):
+        await job.create(3)
+    agents, first = {}, {}
+    for job in (fewer, more):
+        worker = await job.worker()
+        agents[worker] = sliced.installation.daemons[f"agent-{worker}"]
+        first[job] = await job.runs(worker, 3)
+    for agent in agents.values():
+        sliced.installation.kill(agent)
+    await fewer.resize(1)
+    await more.resize(5)
+
+    async def lowered() -> bool:
+        (one,) = await fewer.slices()
+        return (wanted(one), charged(one)) == (1, 3)
+
+    await sliced.until(lowered, "one is wanted, and three are charged")
+    _, target = await more.waits(5)
+    assert (said(target, "QuotaReserved") or ("", "", ""))[1] == "GrowthWaits"
+    for agent in agents.values():
+        await sliced.installation.restart(agent)
+    await sliced.installation.wait_connected(*agents)
+    assert untouched(await fewer.runs(await fewer.worker(), 1), first[fewer])
+    assert untouched(first[more], await more.runs(await more.worker(), 5))
+    await fewer.settled(1)
+    await more.settled(5)
+    await fewer.remove()
+    await more.remove()
+
+
+async def test_sl_08_nothing_ran_that_nobody_was_charged_for(books: Books) -> None:
+    """SL-08, SL-84: of all that is above."""
+    assert books.wrong == []
+    assert books.account.checks, "they were kept"

@@ -184,3 +184,48 @@ def identity(pod: Json) -> tuple[str, str, tuple[int, ...]]:
 def untouched(before: list[Json], after: list[Json]) -> bool:
     """Say whether all pods of before run on as they were."""
     return {identity(one) for one in before} <= {identity(one) for one in after}
+
+
+@asynccontextmanager
+async def refusing(world: World, cluster: str, rule: Json, expression: str) -> AsyncIterator[None]:
+    """Have an API server refuse writes meanwhile, whoever asks: what comes next stands still for as long as it takes.
+
+    `rule` says of what, `expression` which of these are refused (CEL, over `object` and `oldObject`).
+    """
+    client, name = world.clients[cluster], world.name("stand-still")
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{"apiVersions": ["*"], "operations": ["UPDATE"], **rule}]},
+        "validations": [{"expression": f"!({expression})", "message": f"refused by {name}"}],
+    }
+    documents = [
+        {**head, "kind": "ValidatingAdmissionPolicy", "spec": spec},
+        {
+            **head,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        },
+    ]
+    await applying.apply(client, documents)
+    try:
+        await policies_in_force(client)
+        yield
+    finally:
+        for document in documents:
+            await client.delete(applying.reference(document))
+        await policies_in_force(client)
+
+
+def no_finish(job: ElasticJob) -> tuple[Json, str]:
+    """Return what refuses that a slice of a Job is finished."""
+    of_job = f"object.metadata.name.startsWith('job-{job.name}-')"
+    expression = f"{of_job} && object.status.conditions.exists(c, c.type == 'Finished')"
+    return {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"]}, expression
+
+
+def no_lift(job: ElasticJob) -> tuple[Json, str]:
+    """Return what refuses that a pod of a Job is let go."""
+    of_job = f"object.metadata.name.startsWith('{job.name}-')"
+    expression = f"{of_job} && has(oldObject.spec.schedulingGates) && !has(object.spec.schedulingGates)"
+    return {"apiGroups": [""], "resources": ["pods"]}, expression
