@@ -6,6 +6,7 @@ the outside account (SL-08) is kept of what runs and what is charged through all
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from support.e2e.elastic import (
     finished,
     no_finish,
     no_lift,
+    no_size,
     refusing,
     sliced_world,
     untouched,
@@ -160,24 +162,6 @@ async def test_sl_12_a_manager_that_dies_before_the_old_slice_is_finished_leaves
     await job.remove()
 
 
-async def test_sl_54_an_agent_that_dies_while_a_job_grows_goes_on_with_it(sliced: World) -> None:
-    """SL-54: its Job is set to the new size, and none of the new pods is let go yet."""
-    job = ElasticJob(sliced, "agentless", AWAY)
-    await job.create(3)
-    worker = await job.worker()
-    first = await job.runs(worker, 3)
-    agent = sliced.installation.daemons[f"agent-{worker}"]
-    async with refusing(sliced, worker, *no_lift(job)):
-        await job.resize(10)
-        await job.runs(worker, 3, waiting=7)
-        sliced.installation.kill(agent)
-    await sliced.installation.restart(agent)
-    await sliced.installation.wait_connected(worker)
-    assert untouched(first, await job.runs(worker, 10))
-    await job.settled(10)
-    await job.remove()
-
-
 async def test_sl_59_a_job_that_is_deleted_while_it_grows_leaves_nothing(sliced: World) -> None:
     """SL-59: while quota is waited for, and while none of the new pods is let go yet."""
     waits = ElasticJob(sliced, "deleted", AT_HOME, "1")
@@ -197,18 +181,23 @@ async def test_sl_59_a_job_that_is_deleted_while_it_grows_leaves_nothing(sliced:
         await grows.remove()
 
 
-async def test_sl_53_what_is_resized_while_its_cluster_is_away_is_done_on_its_return(sliced: World) -> None:
-    """SL-53: a shrink lowers what is wanted and not what is charged, a growth waits and says for what."""
-    fewer, more = ElasticJob(sliced, "fewer", AWAY), ElasticJob(sliced, "more", AWAY)
-    for job in (fewer, more):
+async def test_sl_53_sl_54_what_is_resized_as_the_agents_die_is_done_on_their_return(sliced: World) -> None:
+    """SL-53: a shrink lowers what is wanted and not what is charged, a growth waits and says for what.
+
+    SL-54: of one growth the quota is written, and its Job at the worker is not set to it yet.
+    """
+    jobs = fewer, more, written = [ElasticJob(sliced, base, AWAY) for base in ("fewer", "more", "written")]
+    for job in jobs:
         await job.create(3)
-    agents, first = {}, {}
-    for job in (fewer, more):
-        worker = await job.worker()
-        agents[worker] = sliced.installation.daemons[f"agent-{worker}"]
-        first[job] = await job.runs(worker, 3)
-    for agent in agents.values():
-        sliced.installation.kill(agent)
+    workers = [await job.worker() for job in jobs]
+    first = [await job.runs(worker, 3) for job, worker in zip(jobs, workers, strict=True)]
+    async with refusing(sliced, workers[2], *no_size(written)):
+        await written.resize(10)
+        await written.settled(10)
+        agents = [sliced.installation.daemons[f"agent-{worker}"] for worker in set(workers)]
+        for agent in agents:
+            sliced.installation.kill(agent)
+        assert untouched(first[2], await written.runs(workers[2], 3)), "its Job was not set to the new size"
     await fewer.resize(1)
     await more.resize(5)
 
@@ -219,15 +208,14 @@ async def test_sl_53_what_is_resized_while_its_cluster_is_away_is_done_on_its_re
     await sliced.until(lowered, "one is wanted, and three are charged")
     _, target = await more.waits(5)
     assert (said(target, "QuotaReserved") or ("", "", ""))[1] == "GrowthWaits"
-    for agent in agents.values():
-        await sliced.installation.restart(agent)
-    await sliced.installation.wait_connected(*agents)
-    assert untouched(await fewer.runs(await fewer.worker(), 1), first[fewer])
-    assert untouched(first[more], await more.runs(await more.worker(), 5))
-    await fewer.settled(1)
-    await more.settled(5)
-    await fewer.remove()
-    await more.remove()
+    await asyncio.gather(*(sliced.installation.restart(agent) for agent in agents))
+    await sliced.installation.wait_connected(*set(workers))
+    assert untouched(await fewer.runs(workers[0], 1), first[0])
+    assert untouched(first[1], await more.runs(workers[1], 5))
+    assert untouched(first[2], await written.runs(workers[2], 10))
+    for job, count in zip(jobs, (1, 5, 10), strict=True):
+        await job.settled(count)
+        await job.remove()
 
 
 async def test_sl_08_nothing_ran_that_nobody_was_charged_for(books: Books) -> None:

@@ -94,7 +94,7 @@ def explanation_of(chains: ShownChains, workload: Workload) -> SliceExplanation 
     target = workload if _waits(workload) else chains.target(workload)
     growth = _growth(target) if target is not None and chains.before(target) is not None else ""
     pods = chains.pods(workload)
-    past = [_past(each) for each in chains.of(workload) if _over(each) and each is not workload]
+    past = [_past(each) for each in chains.of(workload) if _over(each) and each.metadata.uid != workload.metadata.uid]
     more = (f"and {len(past) - PAST_MAX} more before",) if len(past) > PAST_MAX else ()
     return SliceExplanation(
         size=_size(workload),

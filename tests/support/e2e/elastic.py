@@ -229,3 +229,9 @@ def no_lift(job: ElasticJob) -> tuple[Json, str]:
     of_job = f"object.metadata.name.startsWith('{job.name}-')"
     expression = f"{of_job} && has(oldObject.spec.schedulingGates) && !has(object.spec.schedulingGates)"
     return {"apiGroups": [""], "resources": ["pods"]}, expression
+
+
+def no_size(job: ElasticJob) -> tuple[Json, str]:
+    """Return what refuses that a Job is set to another size."""
+    expression = f"object.metadata.name == '{job.name}' && object.spec.parallelism != oldObject.spec.parallelism"
+    return {"apiGroups": ["batch"], "resources": ["jobs"]}, expression
