@@ -164,6 +164,17 @@ def test_hd_620_a_growth_that_waits_for_its_cluster_is_not_said_to_fit_now(
     assert f"  place     {whose}1 of 1 in ClusterQueue all" in out
 
 
+def test_hd_624_what_is_queued_again_before_its_growth_is_told_of_by_itself(stage: Stage) -> None:
+    """HD-624: its place, outlook and pods were those of the growth that waits behind it."""
+    a_cluster(stage)
+    a_slice(stage, "first", 1, 3, conditions=(condition("QuotaReserved", "False", "Suspended", "inactive"),))
+    behind = condition("QuotaReserved", "False", "GrowthWaits", "Workload first comes first")
+    a_slice(stage, "next", 2, 10, on="first", conditions=(behind,))
+    found = explained(stage, "job/work")
+    assert (found["workload"], found["waiting"]["outlook"]) == ("team/first", "fits now; its turn comes next")
+    assert {name: one["wanted"] for name, one in pods(stage).items()} == {"first": 3, "next": 10}
+
+
 def test_hd_621_a_past_slice_is_not_named_among_those_before_it(stage: Stage) -> None:
     a_slice(stage, "first", 1, 2, granted=2, conditions=replaced())
     a_slice(stage, "second", 2, 3, granted=3, on="first")

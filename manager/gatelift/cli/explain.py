@@ -143,7 +143,8 @@ async def _resized(
     cluster = placement_of(before if before is not None else workload).cluster
     if found is not None and (target is not None or before is not None) and cluster:
         found = replace(found, home=await home_of(client, cluster))
-    return replace(told, slices=found), workload if before is not None else target
+    grows = workload if before is not None else target if told.quota else None  # what is queued again waits itself
+    return replace(told, slices=found), grows
 
 
 async def _without_workload(client: Client, key: ObjectKey, now: dt.datetime) -> WorkloadExplanation | None:

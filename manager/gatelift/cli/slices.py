@@ -77,7 +77,7 @@ class ShownChains:
         before, target = self.before(workload), self.target(workload)
         has = record.granted(before if before is not None else workload)
         granted = sum(has.values()) if has and not _over(workload) else None
-        if target is not None:
+        if target is not None and granted is not None:  # what is queued again asks for its own pods first
             wanted = sum(counts_of(target).values())
         resized = granted is not None and granted != wanted and chain_name(workload) is not None
         shown = wanted if granted is None or resized else granted
