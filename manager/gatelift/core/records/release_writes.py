@@ -101,7 +101,8 @@ def release_write(workload: Workload, given_back: GivenBack, wall: str) -> bytes
         conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
     conditions = without(without(conditions, texts.HELD), pod_trouble.CONDITION)  # why it waits is said there from now
     conditions = without(conditions, drains.CONDITION)
-    conditions = without(without(conditions, admitted_by.ADMITTED_BY), slice_condition.SLICE)
+    conditions = without(conditions, admitted_by.ADMITTED_BY)
+    conditions = without(conditions, slice_condition.SLICE)
     conditions = status_writes.with_each(conditions, given_back.besides, wall)
     waits = status_writes.condition(workload, texts.QUOTA_RESERVED, FALSE, given_back.reason, given_back.message)
     conditions = put(conditions, waits, wall)
