@@ -28,6 +28,8 @@ MODULES_OF = {
         "test_demo_kept.py",
         "test_deploy_rules.py",
         "test_elastic_jobs.py",
+        "test_elastic_jobs_policies.py",
+        "test_elastic_jobs_webhook.py",
         "test_filled_objects.py",
         "test_groups_driven.py",
         "test_groups_driven_there.py",
