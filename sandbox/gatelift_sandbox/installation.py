@@ -81,6 +81,8 @@ class Installation:
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of each daemon that is started from now on, besides what this process has."""
+    program: Sequence[str] = PROGRAM
+    """How Python runs `gatelift`: daemons and verbs."""
     detached: bool = False
     say: Callable[[str], None] = lambda _text: None
     daemons: dict[str, InstalledProcess] = field(default_factory=dict)
@@ -269,7 +271,7 @@ class Installation:
 
     def gatelift(self, *arguments: str) -> list[str]:
         """Return the command line of a verb of `gatelift` as the person of the management cluster."""
-        return [sys.executable, *PROGRAM, "--kubeconfig", str(self.management.kubeconfig), *arguments]
+        return [sys.executable, *self.program, "--kubeconfig", str(self.management.kubeconfig), *arguments]
 
     async def verb(self, *arguments: str, seconds: float = VERB_SECONDS) -> str:
         """Run a verb and return what it printed. Raises SandboxError: its one line when it fails, or that it hangs."""
@@ -358,7 +360,7 @@ class Installation:
 
     def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> InstalledProcess:
         kubeconfig = str(self.kubeconfig(cluster, holder))
-        command = [sys.executable, *PROGRAM, "--kubeconfig", kubeconfig, verb, "--config", str(config)]
+        command = [sys.executable, *self.program, "--kubeconfig", kubeconfig, verb, "--config", str(config)]
         daemon = InstalledProcess(
             name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name)
         )

@@ -77,11 +77,12 @@ def explained(stage: Stage, name: str) -> Any:
     return json.loads(stage.run("explain", name, "-o", "json", *TEAM).out)
 
 
-def growing(stage: Stage, *, cluster: str = "") -> None:
+def growing(stage: Stage, *, cluster: str = "", reason: str = "Pending", wanted: int = 10) -> None:
     """Put a Job of three pods that is to have ten, in a queue of eight cpus."""
     a_cluster(stage)
     a_slice(stage, "first", 1, 3, granted=3, cluster=cluster)
-    a_slice(stage, "next", 2, 10, on="first", conditions=(condition("QuotaReserved", "False", "Pending", WAITS),))
+    waits = condition("QuotaReserved", "False", reason, WAITS)
+    a_slice(stage, "next", 2, wanted, on="first", conditions=(waits,))
 
 
 def test_sl_72_what_runs_and_what_waits_to_grow_it_show_both_sizes(stage: Stage) -> None:
@@ -140,6 +141,46 @@ def test_sl_72_explain_of_the_slice_that_waits_says_the_same_of_it(stage: Stage)
     found = explained(stage, "next")
     assert found["slices"]["growth"] == f"Workload next waits: Pending: {WAITS}"
     assert found["waiting"]["lacks"]
+
+
+@pytest.mark.parametrize("name", ["job/work", "next"])
+@pytest.mark.parametrize(
+    ("reason", "outlook"),
+    [
+        ("NoClusterAvailable", "waits for the cluster on which it runs, not for quota"),
+        ("GrowthWaits", "is not asked for before what it waits for is over, whatever the quota"),
+        ("Pending", "fits now; its turn comes next"),
+    ],
+)
+def test_hd_620_a_growth_that_waits_for_its_cluster_is_not_said_to_fit_now(
+    stage: Stage, name: str, reason: str, outlook: str
+) -> None:
+    """HD-620: of what runs and of what waits alike, and what is said of the growth names it."""
+    growing(stage, cluster="a", reason=reason, wanted=5)
+    assert explained(stage, name)["waiting"]["outlook"].startswith(outlook)
+    out = stage.run("explain", name, *TEAM).out
+    whose = "the growth: " if name == "job/work" else ""
+    assert f"  outlook   {whose}{outlook}" in out
+    assert f"  place     {whose}1 of 1 in ClusterQueue all" in out
+
+
+def test_hd_624_what_is_queued_again_before_its_growth_is_told_of_by_itself(stage: Stage) -> None:
+    """HD-624: its place, outlook and pods were those of the growth that waits behind it."""
+    a_cluster(stage)
+    a_slice(stage, "first", 1, 3, conditions=(condition("QuotaReserved", "False", "Suspended", "inactive"),))
+    behind = condition("QuotaReserved", "False", "GrowthWaits", "Workload first comes first")
+    a_slice(stage, "next", 2, 10, on="first", conditions=(behind,))
+    found = explained(stage, "job/work")
+    assert (found["workload"], found["waiting"]["outlook"]) == ("team/first", "fits now; its turn comes next")
+    assert {name: one["wanted"] for name, one in pods(stage).items()} == {"first": 3, "next": 10}
+
+
+def test_hd_621_a_past_slice_is_not_named_among_those_before_it(stage: Stage) -> None:
+    a_slice(stage, "first", 1, 2, granted=2, conditions=replaced())
+    a_slice(stage, "second", 2, 3, granted=3, on="first")
+    found = explained(stage, "workload/first")
+    assert (found["state"], found["slices"]["past"]) == ("Finished", [])
+    assert len(explained(stage, "second")["slices"]["past"]) == 1
 
 
 def test_sl_72_explain_names_the_cluster_of_a_growth_with_its_agent_and_that_it_takes_none(stage: Stage) -> None:

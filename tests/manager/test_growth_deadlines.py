@@ -34,6 +34,15 @@ def test_sl_52_a_growth_waits_on(policy: str) -> None:
     assert (seen(world), used(world)) == ([(1, 3, 3, ""), (2, 5, None, "")], 3)
 
 
+def test_hd_622_a_growth_without_room_says_what_it_would_grow_and_that_its_own_cluster_was_asked() -> None:
+    """HD-622: it said that no worker cluster can take it, and neither what it grows nor that one alone is asked."""
+    world = a_refused_growth("keep")
+    (text,) = [one["message"] for one in all_slices(world)[1]["status"]["conditions"] if one["type"] == "QuotaReserved"]
+    assert text == "It grows what runs from 3 pods to 5 pods: its cluster cannot take that: a: QuotaBusy: no room"
+    told = [one for one in world.emitted if one.reason == "NoClusterAvailable" and one.ref == THE_JOB]
+    assert {one.message for one in told} == {text}
+
+
 def test_sl_52_a_growth_is_rolled_back_and_not_wanted_again_before_its_user_changes_it() -> None:
     world = a_refused_growth("rollback")
     world.advance(60.0)

@@ -219,6 +219,36 @@ def test_sl_72_a_slice_that_waits_for_quota_says_what_it_would_grow() -> None:
     assert [one.message for one in events] == [message]
 
 
+@HOME
+def test_hd_623_what_is_queued_again_is_not_said_to_run_with_the_size_of_before(clusters: Any) -> None:
+    """HD-623: evicted after a growth it went on saying so, and with another size than it was admitted with again."""
+    world = a_running_chain(clusters=clusters)
+    resize(world, 5)
+    world.advance(5.0)
+    assert world.condition(all_slices(world)[-1], SLICE)["message"].startswith("size 2, 5 pods may run")
+    hold_queue(world, "HoldAndDrain")
+    assert not world.condition(all_slices(world)[-1], SLICE)
+    resize(world, 4)
+    hold_queue(world, "None")
+    assert world.condition(all_slices(world)[-1], "Admitted")["status"] == "True"
+    assert not world.condition(all_slices(world)[-1], SLICE), "as a first slice that was never resized"
+
+
+def test_hd_623_what_is_over_is_not_said_to_run() -> None:
+    """HD-623: of a Job that has ended the last slice went on saying that its pods may run."""
+    world = a_running_chain()
+    resize(world, 5)
+    world.advance(5.0)
+    attempt = the_attempt(world)
+    over = {"type": "Complete", "status": "True", "reason": "CompletionsReached", "message": "done"}
+    world.agents[attempt.cluster].finish(attempt.key, {"succeeded": 100, "conditions": [over]}, message="done")
+    world.advance(10.0)
+    last = all_slices(world)[-1]
+    assert world.condition(last, "Finished")["reason"] == "Succeeded"
+    said_of_it = world.condition(last, SLICE)
+    assert (said_of_it["status"], said_of_it["message"]) == ("False", "size 2, 5 pods: has ended")
+
+
 def test_sl_72_a_slice_behind_one_that_is_queued_again_says_so() -> None:
     world = a_running_chain(cpu=6)
     resize(world, 9)

@@ -40,6 +40,11 @@ from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey
 
 HALTED_OUTLOOK = "nothing at all is placed now, whatever the quota"
+GROWTH_OUTLOOKS = {
+    texts.NO_CLUSTER: "waits for the cluster on which it runs, not for quota: tried again when that has more to give",
+    texts.GROWTH_WAITS: "is not asked for before what it waits for is over, whatever the quota",
+}
+"""Of a growth that waits for something else than quota, by the reason that its Workload says."""
 NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again when one changes, and every few minutes"
 
 
@@ -108,33 +113,38 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
         return told
     await tell_if_absent(client)
     told = replace(explanation_of(workload, now), members=await gathered.explained(client, workload, now))
-    told, waits = await _resized(client, workload, told)
+    told, grows = await _resized(client, workload, told)
     if told.state == texts.FINISHED:
         return told
     if told.cluster:
         ending = told.state == texts.EVICTED or workload.metadata.deletion_timestamp is not None
         told = replace(told, unreachable=await unreachable(client, told.cluster, now, ending=ending))
     told = replace(told, halted=await halted(client))
-    if told.quota and not waits:
+    if told.quota and grows is None:
         return told
-    waiting = waiting_of(await replica(client, config), waits or workload.metadata.uid)
-    if waiting is not None and told.reason == texts.NO_CLUSTER:
+    waiting = waiting_of(await replica(client, config), (grows or workload).metadata.uid)
+    if waiting is not None and grows is not None:
+        waiting = replace(waiting, outlook=GROWTH_OUTLOOKS.get(situation_of(grows).reason, waiting.outlook))
+    elif waiting is not None and told.reason == texts.NO_CLUSTER:
         waiting = replace(waiting, outlook=NO_CLUSTER_OUTLOOK)
     if waiting is not None and told.halted:
         waiting = replace(waiting, outlook=HALTED_OUTLOOK)
     return replace(told, waiting=waiting, path=await obstacles(client, workload))
 
 
-async def _resized(client: Client, workload: Workload, told: WorkloadExplanation) -> tuple[WorkloadExplanation, str]:
-    """Return the same with what is told of slices, and the UID of the one that waits to grow it, "" of none."""
+async def _resized(
+    client: Client, workload: Workload, told: WorkloadExplanation
+) -> tuple[WorkloadExplanation, Workload | None]:
+    """Return the same with what is told of slices, and the one that waits to grow what runs, which it may be itself."""
     if chain_name(workload) is None:
-        return told, ""
+        return told, None
     chains = ShownChains([each async for each in every(client, WORKLOAD, Workload, workload.metadata.namespace)])
     found, target, before = explanation_of_slice(chains, workload), chains.target(workload), chains.before(workload)
     cluster = placement_of(before if before is not None else workload).cluster
     if found is not None and (target is not None or before is not None) and cluster:
         found = replace(found, home=await home_of(client, cluster))
-    return replace(told, slices=found), target.metadata.uid if target is not None else ""
+    grows = workload if before is not None else target if told.quota else None  # what is queued again waits itself
+    return replace(told, slices=found), grows
 
 
 async def _without_workload(client: Client, key: ObjectKey, now: dt.datetime) -> WorkloadExplanation | None:
@@ -283,14 +293,15 @@ def _reclaimed(workload: Workload) -> str:
     return f"{'; '.join(parts)}, and their quota is free" if parts else ""
 
 
-def _waiting(told: WaitingExplanation | None) -> list[tuple[str, str]]:
-    """Return what is told of a waiting workload, as lines."""
+def _waiting(told: WaitingExplanation | None, *, grows: bool) -> list[tuple[str, str]]:
+    """Return what is told of a waiting workload, as lines; `grows`: of the growth of one that runs."""
     if told is None:
         return []
     unseen = f"you may not read {', '.join(told.not_seen)}" if told.not_seen else ""
+    of_it = "the growth: " if grows else ""
     return [
-        ("place", told.place),
-        ("outlook", told.outlook),
+        ("place", f"{of_it}{told.place}" if told.place else ""),
+        ("outlook", f"{of_it}{told.outlook}" if told.outlook else ""),
         *(("" if index else "lacks", each) for index, each in enumerate(told.lacks)),
         *(("" if index else "preempts", each) for index, each in enumerate(told.would_preempt)),
         *(("" if index else "before", each) for index, each in enumerate(told.ahead)),
@@ -330,7 +341,7 @@ def _print(told: WorkloadExplanation) -> None:
         *(("" if index else "path", each) for index, each in enumerate(told.path)),
         ("quota", told.quota),
         ("freed", told.reclaimed),
-        *_waiting(told.waiting),
+        *_waiting(told.waiting, grows=bool(told.quota)),
         *(("check", each) for each in told.checks),
         *(("" if index else "history", each) for index, each in enumerate(told.history)),
     ]

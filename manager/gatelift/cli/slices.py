@@ -77,7 +77,7 @@ class ShownChains:
         before, target = self.before(workload), self.target(workload)
         has = record.granted(before if before is not None else workload)
         granted = sum(has.values()) if has and not _over(workload) else None
-        if target is not None:
+        if target is not None and granted is not None:  # what is queued again asks for its own pods first
             wanted = sum(counts_of(target).values())
         resized = granted is not None and granted != wanted and chain_name(workload) is not None
         shown = wanted if granted is None or resized else granted
@@ -94,7 +94,7 @@ def explanation_of(chains: ShownChains, workload: Workload) -> SliceExplanation 
     target = workload if _waits(workload) else chains.target(workload)
     growth = _growth(target) if target is not None and chains.before(target) is not None else ""
     pods = chains.pods(workload)
-    past = [_past(each) for each in chains.of(workload) if _over(each) and each is not workload]
+    past = [_past(each) for each in chains.of(workload) if _over(each) and each.metadata.uid != workload.metadata.uid]
     more = (f"and {len(past) - PAST_MAX} more before",) if len(past) > PAST_MAX else ()
     return SliceExplanation(
         size=_size(workload),

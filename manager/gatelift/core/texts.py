@@ -28,6 +28,7 @@ PENDING_EVALUATION = "PendingEvaluation"
 DISPATCH_HALTED = "DispatchHalted"
 DISPATCH_GOES_ON = "Dispatch goes on: all that was waited for has been heard, or is waited for no longer"
 NO_CLUSTER = "NoClusterAvailable"
+GROWTH_WAITS = "GrowthWaits"
 DEACTIVATED = "Deactivated"
 DEACTIVATED_DUE_TO = "DeactivatedDueTo"
 REQUEUING_LIMIT_EXCEEDED = "RequeuingLimitExceeded"
@@ -328,6 +329,11 @@ def queue_gone_in_use(name: str) -> str:
         f"ClusterQueue {name} is gone while Workloads hold quota of it: what it had borrowed is lent to nobody until "
         "they have ended; make it anew in its cohort, or delete them"
     )
+
+
+def no_room_to_grow(why_not: Mapping[str, str]) -> str:
+    """Return the message of a growth that has quota, and not its cluster's word: no other one is asked."""
+    return "its cluster cannot take that: " + "; ".join(f"{name}: {why}" for name, why in sorted(why_not.items()))
 
 
 def growth_waits(cluster: str, why: str) -> str:

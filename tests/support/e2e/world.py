@@ -15,7 +15,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from gatelift_kube.process.tasks import spawn
 from gatelift_kube.values.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
-from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.installation import PROGRAM, Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Provider, ProviderSettings, load
 from support.e2e import log_tails
 from support.e2e.history import History
@@ -422,7 +422,12 @@ def _agent_lease() -> Json:
 
 
 async def make(
-    provider_name: str, folder: Path, *, crds: Path | None = None, environment: Mapping[str, str] | None = None
+    provider_name: str,
+    folder: Path,
+    *,
+    crds: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = PROGRAM,
 ) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
     home, kubeconfigs = folder / "state", folder / "kubeconfigs"
@@ -446,6 +451,7 @@ async def make(
         agent_settings={name: {"capacity": capacity, "leaderElection": _agent_lease()} for name in WORKERS},
         manager_settings={"gatelift": {"debugInvariants": True}, "leaderElection": _manager_lease()},
         environment=environment or {},
+        program=program,
     )
     clients: dict[str, Client] = {}
     background: list[asyncio.Task[None]] = []

@@ -10,7 +10,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatching import chain_ends, giving_back, membership, placing, releasing, unexplained, verdicts
-from gatelift.core.records import epochs, gone, metadata_patches, release_writes, status_writes
+from gatelift.core.records import epochs, gone, metadata_patches, release_writes, slice_condition, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
 from gatelift.core.records.release_writes import Requeue
@@ -258,9 +258,9 @@ def _write_finished(case: Case, outcome: Outcome) -> None:
         message = texts.finished_unshown(message, attempt.end_unshown)
     if kept_record.is_refused(core, case.rec, now):
         known = kept_record.as_taken(known)
-    api_requests.patch_workload(
-        core, known, status_writes.finished_write(known, reason, message, core.wall.text(now)), Purpose.FINISH
-    )
+    ended = slice_condition.ended(known, reason)
+    body = status_writes.finished_write(known, reason, message, core.wall.text(now), ended)
+    api_requests.patch_workload(core, known, body, Purpose.FINISH)
 
 
 def _write_released(case: Case, outcome: Outcome) -> None:

@@ -13,7 +13,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.cluster_changes import Gain
 from gatelift.core.state.cluster_waiters import Pace
 from gatelift.core.state.core import Core
-from gatelift.core.told import telling
+from gatelift.core.told import slice_moments, telling
 from gatelift_kube.values.resources import ObjectKey
 from gatelift_wire.values.messages import Message, Withdraw
 
@@ -63,7 +63,7 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
-    said = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
+    said = why or (texts.NO_CLUSTER, slice_moments.no_cluster(core, attempt))
     attempt.wait_for(said)
     if why is None:
         core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())

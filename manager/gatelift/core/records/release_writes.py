@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.records import admission_writes, admitted_by, drains, epochs, status_writes
+from gatelift.core.records import admission_writes, admitted_by, drains, epochs, slice_condition, status_writes
 from gatelift.core.records.attempts import Ending
 from gatelift_kinds.shared import pod_trouble
 from gatelift_kube.objects.conditions import FALSE, TRUE, find, put, without
@@ -102,6 +102,7 @@ def release_write(workload: Workload, given_back: GivenBack, wall: str) -> bytes
     conditions = without(without(conditions, texts.HELD), pod_trouble.CONDITION)  # why it waits is said there from now
     conditions = without(conditions, drains.CONDITION)
     conditions = without(conditions, admitted_by.ADMITTED_BY)
+    conditions = without(conditions, slice_condition.SLICE)
     conditions = status_writes.with_each(conditions, given_back.besides, wall)
     waits = status_writes.condition(workload, texts.QUOTA_RESERVED, FALSE, given_back.reason, given_back.message)
     conditions = put(conditions, waits, wall)

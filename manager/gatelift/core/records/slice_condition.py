@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core.records import status_writes
 from gatelift_kinds.shared.sizes import Counts, SizeError, counts_of, number_of, told
-from gatelift_kube.objects.conditions import FALSE, TRUE
+from gatelift_kube.objects.conditions import FALSE, TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
@@ -37,6 +37,14 @@ def past(known: Workload, reason: str, by: Workload | None) -> Condition:
     if by is not None:
         text = f"{size}: replaced by Workload {by.metadata.name} ({_size(by, counts_of(by))})"
     return status_writes.condition(known, SLICE, FALSE, reason, text)
+
+
+def ended(known: Workload, reason: str) -> tuple[Condition, ...]:
+    """Return that what ran of a slice has ended with all of its chain; nothing of one that never said that it runs."""
+    said = find(known.status.conditions, SLICE)
+    if said is None or said.status != TRUE:
+        return ()
+    return (status_writes.condition(known, SLICE, FALSE, reason, f"{_size(known, counts_of(known))}: has ended"),)
 
 
 def _size(known: Workload, counts: Counts) -> str:

@@ -127,6 +127,14 @@ def waits(core: Core, uid: str, message: str) -> str:
     return slice_texts.grows(chain, uid, counts_of(known), before or {}) + message
 
 
+def no_cluster(core: Core, attempt: Attempt) -> str:
+    """Return what a Workload says that no cluster takes; of one that grows what runs it is one that was asked."""
+    chain = core.knowledge.slices.of(attempt.uid)
+    if chain is None or chain.target is None or chain.target.uid != attempt.uid or chain.record is None:
+        return texts.no_cluster(attempt.why_not)
+    return waits(core, attempt.uid, texts.no_room_to_grow(attempt.why_not))
+
+
 def _before(core: Core, chain: Chain, known: Workload) -> Counts | None:
     """Return the counts of the slice in whose place this one is, or is to be; None where it is in nobody's."""
     one = core.knowledge.slices.slice_of(known.metadata.uid)

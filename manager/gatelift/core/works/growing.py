@@ -25,8 +25,6 @@ from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.sizes import counts_of
 from gatelift_kube.objects.kueue import Workload
 
-GROWTH_WAITS = "GrowthWaits"
-"""Reason of QuotaReserved=False on a slice that its cluster could not grow now."""
 _MAY_GROW = frozenset({AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING})
 
 
@@ -109,7 +107,7 @@ def why_not(case: Case) -> tuple[str, str] | None:
     if placed is None or not placed.live or placed.ending is not None:
         return None
     why = _unfit(core, placed, chain.record.number)
-    return (GROWTH_WAITS, texts.growth_waits(placed.cluster, why)) if why else None
+    return (texts.GROWTH_WAITS, texts.growth_waits(placed.cluster, why)) if why else None
 
 
 def _others(core: Core, reserve: Reserve | None) -> bool:

@@ -5,15 +5,15 @@ What its cluster lacks is said elsewhere. Neighbours: `growing` decides whether 
 
 from __future__ import annotations
 
+from gatelift.core import texts
 from gatelift.core.records.chain import UNREADABLE, Chain
 from gatelift.core.rules import targets
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, growing
 from gatelift_wire.values.keys import ANNOTATION_SIZE
 
-GROWTH_WAITS = "GrowthWaits"
 SIZE_UNREADABLE = "SizeUnreadable"
-"""Reasons of QuotaReserved=False."""
+"""A reason of QuotaReserved=False, as `texts.GROWTH_WAITS` is."""
 KEEPS_ITS_SIZE = (
     "its object keeps the size that it has: elastic Jobs are switched off, or it does not ask to be one; what runs "
     "goes on, and this waits until that is changed, or the object asks for the size of before"
@@ -32,7 +32,7 @@ def why(case: Case) -> tuple[str, str] | None:
     if chain.is_held:
         return SIZE_UNREADABLE, unreadable(chain)
     growth = _growth(case, chain) if growing.is_target(case) else ""
-    return (GROWTH_WAITS, growth) if growth else None
+    return (texts.GROWTH_WAITS, growth) if growth else None
 
 
 def unreadable(chain: Chain) -> str:

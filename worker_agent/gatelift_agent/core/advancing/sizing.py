@@ -15,6 +15,7 @@ from gatelift_agent.core.leaving import surplus
 from gatelift_agent.core.placement.placements import HELD_BACK, STARTING, Placement, PlacementState, Tracked
 from gatelift_agent.core.placement.sizes import SizeMove, SizeState, Sizing
 from gatelift_agent.core.reporting import sizes as reports
+from gatelift_agent.core.seeing import doubts
 from gatelift_agent.core.state import asking
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.values.asked import WantedPatch, WritePurpose
@@ -106,6 +107,8 @@ def _answer(world: World, placement: Placement, sizing: Sizing, now: float) -> N
         return
     if any(left.values()):
         reports.drained(world, placement, sizing, left)
+        return
+    if doubts.hides_surplus(placement):
         return
     sizing.move(SizeMove.ANSWERED)
     reports.finished(world, placement, sizing)

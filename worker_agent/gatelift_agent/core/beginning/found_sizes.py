@@ -14,6 +14,9 @@ from gatelift_agent.core.state.world import World
 from gatelift_kinds.shared import sized_pods
 from gatelift_kinds.shared.sizes import SizeError
 
+FIRST = 1
+"""The number of a size with which a chain begins."""
+
 
 def take(world: World, placement: Placement) -> None:
     """Know the size of a placement that was just made of what is there."""
@@ -35,7 +38,9 @@ def found(world: World, placement: Placement) -> Sizing | None:
             mark = None
         if mark is None:
             return Sizing(number=0, counts={})
+        fewer = any(kind.wanted(obj).get(name, 0) < count for name, count in mark.counts.items())  # by a user, at home
         sizing = Sizing(number=mark.number, counts=dict(mark.counts), landed=mark)
+        sizing.resized_unseen = fewer or mark.number > FIRST
         sizing.opened = {name: min(count, _let_go(world, placement, name)) for name, count in mark.counts.items()}
         return sizing
     return None

@@ -129,6 +129,8 @@ class Sizing:
     waits_for_room: bool = False
     """It asks for more than before, and the remote admission has not granted that yet."""
     hold: SizeHold | None = None
+    resized_unseen: bool = False
+    """It was found at a start, and is not the first size: pods above one of before may have vanished unseen."""
 
     @property
     def size(self) -> Size:

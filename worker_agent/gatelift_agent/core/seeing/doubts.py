@@ -85,6 +85,15 @@ def count(world: World, placement: Placement, now: float) -> None:
         placement.unseen_ends = placement.uncounted + max(0, counted - known)
 
 
+def hides_surplus(placement: Placement) -> bool:
+    """Say whether pods above a size of before may run that nobody here has seen.
+
+    Their controller deletes them and counts none, and those that are left are as many as they are to be: nothing tells
+    that one of them was removed by force before this process watched (HD-625).
+    """
+    return bool(placement.before) and placement.sizing is not None and placement.sizing.resized_unseen
+
+
 def counted_here(world: World, placement: Placement) -> int | None:
     """Return how many pods the Jobs of a placement have counted as ended; None where one is gone or is suspended.
 
@@ -144,7 +153,8 @@ def look_again(world: World, now: float) -> None:
     settle(world, now)
     for placement in world.placements.values():
         vanished = placement.lost_children or any(each.vanished or each.doubt for each in placement.to_look_at)
-        unseen = placement.before and (placement.unseen_ends or placement.state in ENDING)
+        hidden = placement.unseen_ends or hides_surplus(placement)
+        unseen = placement.before and (hidden or placement.state in ENDING)
         if vanished or unseen:
             world.look(placement.key)
 
