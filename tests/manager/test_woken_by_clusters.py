@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.clusters.link_values import ClusterChanged, LinkState
 from gatelift.core.dispatching.waking import WAKE_MAX
+from gatelift.core.state.dispatch_values import DispatchFailures
 from gatelift_kube.values.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
 from gatelift_wire.values.messages import Bid, BidKind, Commit, Offer
@@ -198,6 +200,28 @@ def test_hd_290_only_what_a_change_may_mend_is_forgotten_of_a_refusal() -> None:
     says(world, accepted_namespaces=frozenset({"x", "y", "team"}))
     world.advance(0.1)
     assert asked(world)["a"] == 1
+
+
+def test_hd_612_a_cluster_that_has_refused_is_asked_again_after_five_minutes() -> None:
+    """HD-612: the pause of who found nobody passed over that moment, so it was asked up to five minutes later."""
+    world = waiting(refusal=Refusal.INVALID, replicas=1, capacity=FULL)
+    says(world, replicas=2, capacity={"cpu": ResourceRoom(9000, 0, 9000)})
+    assert asked(world) == {"a": 1}
+    world.agents["b"].bid = None
+    world.advance(300.0 - 160.0 - 1.0)
+    assert not asked(world)
+    world.advance(2.0)
+    assert [cluster for cluster, _ in world.messages(Commit)] == ["b"]
+
+
+def test_hd_612_only_a_refusal_that_lasts_shortens_the_pause_of_who_found_nobody() -> None:
+    """HD-271: a cluster that says that it has used an epoch is avoided for seconds, and each try there is a write."""
+    failures = DispatchFailures()
+    failures.avoid("one", "a", 1.0, "it has used that epoch")
+    assert failures.asked_again_at("one", ("a", "b"), 0.0) == inf
+    failures.avoid("one", "b", 300.0, "it cannot", Refusal.INVALID.value)
+    assert failures.asked_again_at("one", ("a", "b"), 0.0) == 300.0
+    assert failures.asked_again_at("one", ("a", "b"), 300.0) == inf
 
 
 def test_hd_290_a_queue_that_leads_to_one_more_cluster_wakes_its_work() -> None:

@@ -5,7 +5,7 @@ What a driver makes there by itself is no pod of ours: it is counted as that wor
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ from gatelift_kinds.pod_group import member, places, unshown_ends
 from gatelift_kinds.pod_group.declaration import DeclaredSet
 from gatelift_kinds.pod_group.declaring import Declaring
 from gatelift_kinds.pod_group.elsewhere import RunsElsewhere
+from gatelift_kinds.pod_group.let_go import LetGo
 from gatelift_kinds.pod_group.made_there import NONE, MadeThere
 from gatelift_kinds.pod_group.members import RUNNING, GroupMembers
 from gatelift_kinds.pod_group.named import NamedMembers
@@ -35,10 +36,14 @@ class GatheredAtWorker(Protocol):
 
     __slots__ = ()
     _declaring: Declaring
+    _is_ours: Callable[[Pod], bool]
+    _let_go: LetGo
     _members: GroupMembers
     _names: NamedMembers
     _pods: dict[str, tuple[Pod, bytes]]
+    _taken_out: dict[str, tuple[Pod, bytes]]
     _uncounted: dict[str, None]
+    _unnamed: set[str]
     _where: RunsElsewhere
 
     @property
@@ -57,20 +62,49 @@ class GatheredAtWorker(Protocol):
         """How many wait at their gate."""
         ...
 
-    def _named_by(self, workload: Workload) -> frozenset[str]: ...
+    def _named_by(self, workload: Workload) -> frozenset[str]:
+        """Return the UIDs that a Workload names; who was named before and is there is to be named once more."""
+        found = self._names.by(workload)
+        if self._names.taken_off:
+            self._unnamed |= {uid for uid in self._names.take_off() if uid in self._pods}
+        return found
 
-    def _learn(self, workload: Workload) -> None: ...
+    def _learn(self, workload: Workload) -> None:
+        """Read those anew that were let go as a pod set of it, by what nobody knew the name of."""
+        self._count_anew(self._let_go.learn(workload.spec.pod_sets))
 
-    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+    def is_named(self, workload: Workload, uid: str) -> bool:
+        """Return whether a Workload names a pod of the group as an owner, or has named it."""
+        return uid in self._pods and (uid in self._named_by(workload) or self._names.has_named(workload, uid))
+
+    def names_any(self, workload: Workload) -> bool:
+        """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
+        return any(self.is_named(workload, uid) for uid in self._pods)
+
+    def _is_counted(self, obj: Pod, raw: bytes) -> bool:
+        """Say whether a pod is counted: it is ours, or was let go as one that was, whatever it says since (HD-610).
+
+        What is known of others is kept, since a worker may yet say that they run there.
+        """
+        uid = obj.metadata.uid
+        if self._is_ours(obj):
+            self._taken_out.pop(uid, None)
+            return True
+        self._taken_out[uid] = (obj, raw)
+        return self._let_go.is_marked(uid) or self._where.of(uid) is not member.Elsewhere.NOWHERE
+
+    def is_at_worker(self, placement: Hashable, workload: Workload, *, found: bool = False) -> None:
         """Take that pods which the Workload names may run at a worker: who shows its end was over when it was placed.
 
         Or its worker has said so to a leader before; should that be untrue, it says what runs in each session.
+        `found`: it was there before this leader was, so also who is in no watch may run there (HD-610).
         """
         self._learn(workload)
         if self._where.is_at(placement):
             return
-        named = [each.uid for each in workload.metadata.owner_references if each.uid in self._pods]  # in their order
-        over = {uid: pods.over(self._pods[uid][0]) or self._where.has_ended(uid) for uid in named}
+        every = (each.uid for each in workload.metadata.owner_references)  # in their order
+        known = {uid: self._pods.get(uid) or self._taken_out.get(uid) for uid in every if found or uid in self._pods}
+        over = {uid: self._where.has_ended(uid) or bool(pod and pods.over(pod[0])) for uid, pod in known.items()}
         self._count_anew(self._where.placed(placement, over))
 
     @property
@@ -195,7 +229,7 @@ class GatheredAtWorker(Protocol):
         """Count pods of whose run at a worker something else is known now; those of a try that raised as well."""
         self._uncounted |= dict.fromkeys(uids)
         for uid in tuple(self._uncounted):
-            found = self._pods.get(uid)
+            found = self._pods.get(uid) or self._taken_out.get(uid)
             if found is not None:
                 self.put(*found)
             self._uncounted.pop(uid, None)

@@ -54,10 +54,11 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
     """See `gatelift_kinds.shared.gathered.Gathered`. Only this class writes what it holds.
 
     `_asked`: whether who waits is like what there is quota for.
-    `_copied`: keys of labels that go on to the Workload. `_members`: the pods that are ours, and `_uncounted`: of whom
-    something is known that is not in it yet. `_pods`: each as it was
-    last seen. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a Workload which their
-    user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the Workload names them.
+    `_copied`: keys of labels that go on to the Workload. `_members`: the pods that are counted, and `_uncounted`: of
+    whom something is known that is not in it yet. `_pods`: each as it was last seen; `_taken_out`: those that left
+    their queue, counted or not. `_declaring`: who declares the sets of all. `_prebuilt`: UIDs of those that name a
+    Workload which their user made; `_unfit`: why one has no role. `_unnamed`: pods of which it is not known that the
+    Workload names them.
     `_specs`: what the pods of a planned set need. `_judged`: what the Workload of the group's name that was looked at
     last says of whose it is, and why it is not the group's; `_let_go`: as what pods were let go here; `_names`: whom
     the one names, or has named. `_stopping`: the epoch that is stopped, and where the pods of each role were
@@ -79,6 +80,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         "_prebuilt",
         "_specs",
         "_stopping",
+        "_taken_out",
         "_uncounted",
         "_unfit",
         "_unnamed",
@@ -92,6 +94,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._members = GroupMembers()
         self._uncounted: dict[str, None] = {}
         self._pods: dict[str, tuple[Pod, bytes]] = {}
+        self._taken_out: dict[str, tuple[Pod, bytes]] = {}
         self._prebuilt: set[str] = set()
         self._unfit: dict[str, str] = {}
         self._declaring = Declaring()
@@ -104,20 +107,20 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._stopping: tuple[int, places.Begun] = (0, {})
 
     def __len__(self) -> int:
-        """Return how many pods are ours, whatever became of them."""
-        return len(self._members)
+        """Return how many pods are ours, whatever became of them: not those that count on though they are not."""
+        return len(self._members) - sum(uid in self._pods for uid in self._taken_out)
 
     def put(self, obj: Pod, raw: bytes) -> None:
         """Take in a pod, or another version of it."""
-        meta = obj.metadata
-        if not self._is_ours(obj):
-            self.drop(meta.uid)
+        meta, gated = obj.metadata, member.facts_of(obj).gated
+        self._let_go.put(obj, lifted=not gated)
+        if not self._is_counted(obj, raw):
+            self._uncount(meta.uid)
             return
         said, spec = marks.read(meta.labels, meta.annotations), decode(raw)["spec"]
-        gated, was_read = member.facts_of(obj).gated, meta.uid not in self._declaring.unread
+        was_read = meta.uid not in self._declaring.unread
         named = (meta.creation_timestamp or "", meta.name, meta.uid)
         self._declaring.put(named, said, spec, self._pods, lifted=not gated)
-        self._let_go.put(obj, lifted=not gated)
         where, shape = self._where.of(meta.uid), shape_of(spec) if gated else ""
         fit = self._declaring.fit(meta.uid, said, spec, lifted=not gated)
         waits = gated and where is member.Elsewhere.NOWHERE and not pods.over(obj)
@@ -157,7 +160,12 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         return RoleFit(role) if role else fit
 
     def drop(self, uid: str) -> None:
-        """Let go of a pod that is gone, or is not ours any more."""
+        """Let go of a pod that is gone."""
+        self._taken_out.pop(uid, None)
+        self._where.forget(uid)
+        self._uncount(uid)
+
+    def _uncount(self, uid: str) -> None:
         self._let_go.drop(uid)
         self._members.whole().drop(uid)
         self._pods.pop(uid, None)
@@ -165,7 +173,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._unfit.pop(uid, None)
         self._unnamed.discard(uid)
         self._names.drop(uid)
-        self._where.forget(uid)
         self._declaring.drop(uid, self._pods)
         self._asked.drop(uid)
 
@@ -240,14 +247,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if found is None or found.state not in OVER:
             return False
         return found.state is MemberState.FAILED or self.is_over
-
-    def is_named(self, workload: Workload, uid: str) -> bool:
-        """Return whether a Workload names a pod of the group as an owner, or has named it."""
-        return uid in self._pods and (uid in self._named_by(workload) or self._names.has_named(workload, uid))
-
-    def names_any(self, workload: Workload) -> bool:
-        """Return whether a Workload names any pod of the group that is there: as a rule the first one."""
-        return any(self.is_named(workload, uid) for uid in self._pods)
 
     def lacks(self) -> NothingToAsk | None:
         """Return why no Workload can be made: who lacks, who disagrees and how, or who is too many."""
@@ -461,17 +460,6 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         if driver is None:
             return composition.compose(self.members, fast=self._is_fast)
         return composition.declared(self.members, driver.declaration, driver.uid, driver.role)
-
-    def _learn(self, workload: Workload) -> None:
-        """Read those anew that were let go as a pod set of it, by what nobody knew the name of."""
-        self._count_anew(self._let_go.learn(workload.spec.pod_sets))
-
-    def _named_by(self, workload: Workload) -> frozenset[str]:
-        """Return the UIDs that a Workload names; who was named before and is there is to be named once more."""
-        found = self._names.by(workload)
-        if self._names.taken_off:
-            self._unnamed |= {uid for uid in self._names.take_off() if uid in self._pods}
-        return found
 
     def _lacking(self, workload: Workload) -> dict[str, int]:
         """Return how many pods of each role have to be replaced; not those that a driver has yet to make."""

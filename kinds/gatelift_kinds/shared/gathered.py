@@ -238,10 +238,11 @@ class Gathered(Protocol):
         """Why they must not be placed elsewhere, with the way out; "" when they may."""
         ...
 
-    def is_at_worker(self, placement: Hashable, workload: Workload) -> None:
+    def is_at_worker(self, placement: Hashable, workload: Workload, *, found: bool = False) -> None:
         """Take that a placement at a worker is live: each held back that its Workload names may run there.
 
-        Nobody else can, since who is told of is named first. Said again, it changes nothing.
+        Nobody else can, since who is told of is named first. Said again, it changes nothing. `found`: it was there
+        before this leader was: so may one of which nobody has told it yet.
         """
         ...
 

@@ -67,6 +67,7 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     attempt.wait_for(said)
     if why is None:
         core.cluster_waiters.wait_for_any(attempt.uid, attempt.reserve.checks if attempt.reserve is not None else ())
+        core.failures.wake(attempt.uid, core.failures.asked_again_at(attempt.uid, attempt.why_not, now))
         _ask_again(core, attempt, since, now)
         telling.no_cluster(core, attempt, said)
     core.mark_attempt(attempt)

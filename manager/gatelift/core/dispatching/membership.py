@@ -42,8 +42,6 @@ TOO_MANY = "it tells of more objects than a placement may have that are not in t
 NAME_CHARS = 253
 AGAIN_SECONDS = 300.0
 """How often ends are tried again that neither their objects nor their Workload take."""
-SOUGHT_MAX = 16
-"""Objects of one work that are read at a time, since nobody saw them go."""
 _CHANGING = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 
 
@@ -58,7 +56,7 @@ def settle(work: Work, attempt: Attempt, known: Workload) -> None:
         return
     work.gathered.keeps_ends(known)
     if is_elsewhere(work, attempt):
-        work.gathered.is_at_worker((attempt.cluster, attempt.key), known)
+        work.gathered.is_at_worker((attempt.cluster, attempt.key), known, found=attempt.found)
     else:
         work.gathered.is_home()
 
@@ -137,7 +135,7 @@ def _leaves(core: Core, attempt: Attempt, work: Work, now: float) -> tuple[Leave
     for uid, name in attempt.told.unsure():
         owner = several.named(core, work, name, uid)
         meta = owner.object.metadata if owner is not None else None
-        if meta is None and sought == SOUGHT_MAX:
+        if meta is None and sought == seeking.SOUGHT_MAX:
             continue
         if meta is None and not seeking.is_object_gone(core, (*work.id[:2], name, uid), look, now):
             sought += 1

@@ -90,6 +90,7 @@ class Attempt(TroubledObjects):
     heard_session: int = 0
     listed_session: int = 0
     placed_session: int = 0  # in which its cluster was chosen, 0 where that is not known
+    found: bool = False  # a leader before this one has placed it
     listed_over: bool = False  # its cluster has listed it as over, and is to report how
     commit_session: int = 0
     commit_sequence: int = 0
@@ -215,8 +216,12 @@ class Attempt(TroubledObjects):
         """Take that no cluster is used, and why; what was said before is over."""
         self.why_not = why
 
-    def choose(self, cluster: str, policy: DisconnectPolicy, session: int) -> None:
-        """Take which cluster has won, and in which of its sessions, 0 where that is not known."""
+    def choose(self, cluster: str, policy: DisconnectPolicy, session: int, *, found: bool = False) -> None:
+        """Take which cluster has won, and in which of its sessions, 0 where that is not known; `found`: by the record.
+
+        That it was this leader's own choice before stays true.
+        """
+        self.found = found and (self.found or cluster != self.cluster)
         self.placed_session = max(session, self.placed_session if cluster == self.cluster else 0)
         self.cluster, self.policy = cluster, policy
 

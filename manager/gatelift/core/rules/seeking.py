@@ -10,11 +10,15 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import Name, objects_of
 from gatelift.core.records.knowledge import key_of
+from gatelift.core.records.work import Work
 from gatelift.core.state import api_requests, forgetting
 from gatelift.core.state.asked_owners import Inquiry
 from gatelift.core.state.core import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
+
+SOUGHT_MAX = 16
+"""Objects of one work that are read at a time, since nobody saw them go."""
 
 
 def is_gone(core: Core, workload: Workload, now: float) -> bool:
@@ -47,6 +51,19 @@ def is_object_gone(core: Core, name: Name, look: Key, now: float) -> bool:
     if not api_requests.blocked(core, ref, look, now, uid=uid):
         api_requests.read(core, ref, Purpose.READ_BEFORE_END, uid)
     return False
+
+
+def misses_any(core: Core, workload: Workload, work: Work, now: float) -> bool:
+    """Say whether an object that a Workload of several names is not known, and may be there: no watch may show it.
+
+    A new leader has never seen it, and the others would seem to be all (HD-610). Some are read at a time.
+    """
+    look, sought = Key(Look.WORKLOAD, key_of(workload.metadata)), 0
+    for one in workload.metadata.owner_references:
+        name = (*work.id[:2], one.name, one.uid)
+        if one.kind == work.id[0].kind and not (core.knowledge.works.knows(name) or sought == SOUGHT_MAX):
+            sought += not is_object_gone(core, name, look, now)
+    return sought > 0
 
 
 def _ask(core: Core, inquiry: Inquiry, name: Name, look: Key, now: float) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 
@@ -97,6 +98,11 @@ class DispatchFailures:
             self._ask_again(uid, cluster)
             return ""
         return found.why
+
+    def asked_again_at(self, uid: str, clusters: Iterable[str], now: float) -> float:
+        """Return when the first of the clusters that have refused a workload for good may be asked for it again."""
+        found = filter(None, (self._avoid.get((uid, name)) for name in clusters))
+        return min((each.until for each in found if each.refusal and each.until > now), default=inf)
 
     def forget_cluster(self, cluster: str) -> None:
         """Drop what is remembered of a cluster that is gone."""

@@ -4,6 +4,9 @@ Such a pod keeps our finalizer, and its Workload asks for it while there is one 
 two things are known. What left a watch of who leads with our finalizer on is read once. What left before is named by
 one list at the start of a term, of the pods that no watch shows and no node has: what waits at our gate has none, so
 the list is as long as the scheduler's queue, not as the cluster. Neighbours: `intake` says what left, `owners` lets go.
+
+One of several objects that was let go is known as it was until it was read: without it the others would seem to be all
+that runs (HD-610). What runs on in its group's place and no watch shows is read again from time to time.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from gatelift.core.api.purposes import Purpose
 from gatelift.core.api.user_objects import UserObject
 from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests, forgetting
+from gatelift_kube.deciding.writes import KubeObject
+from gatelift_kube.objects.versions import is_last
 from gatelift_kube.values.resources import ObjectRef
 
 if TYPE_CHECKING:
@@ -41,6 +46,10 @@ class OutOfSight:
 
     left: dict[ObjectRef, str] = field(default_factory=dict)
     kept: dict[ObjectRef, str] = field(default_factory=dict)
+    sought: dict[ObjectRef, str] = field(default_factory=dict)
+    """Those of several that left their watch and are known still: object -> UID, until it was read."""
+    again_at: dict[ObjectRef, float] = field(default_factory=dict)
+    """When those are read again that run on out of sight."""
     read_id: int = 0
     listed: bool = False
     failures: int = 0
@@ -49,6 +58,15 @@ class OutOfSight:
     def found(self, ref: ObjectRef) -> None:
         """Take that what left its watch is in sight again."""
         self.left.pop(ref, None)
+
+    def was_read(self, ref: ObjectRef) -> None:
+        """Take that an object was read: it is there as it is known now, or is gone."""
+        self.sought.pop(ref, None)
+
+    def has_gone(self, ref: ObjectRef) -> None:
+        """Take that an object is known no more."""
+        self.sought.pop(ref, None)
+        self.again_at.pop(ref, None)
 
 
 def remember(core: Core, owner: Owner) -> None:
@@ -60,6 +78,43 @@ def remember(core: Core, owner: Owner) -> None:
     if len(left) > LEFT_MAX:
         del left[next(iter(left))]
     core.agenda.mark(owner.look)
+
+
+def reads_first(core: Core, ref: ObjectRef, obj: KubeObject) -> bool:
+    """Say whether one of several that a watch calls gone was let go, and not seen to end: it is read before it goes."""
+    known = core.knowledge.owners.get(ref)
+    if known is None or known.object.metadata.uid != obj.metadata.uid or is_last(obj.metadata):
+        return False
+    work = core.knowledge.works.of_object(known.name)
+    if work is None or work.gathered is None or not work.gathered.has_run(obj.metadata.uid):
+        return False
+    core.out_of_sight.sought[ref] = obj.metadata.uid
+    core.mark_owner_alone(known)
+    return True
+
+
+def is_sought(core: Core, owner: Owner, now: float) -> bool:
+    """Say whether one of several has to be read before anything is decided on it; then that is asked for."""
+    uid = owner.object.metadata.uid
+    if core.out_of_sight.sought.get(owner.ref) != uid:
+        return False
+    if not api_requests.blocked(core, owner.ref, owner.look, now, uid=uid):
+        api_requests.read(core, owner.ref, Purpose.READ_AS_IT_LEFT, uid)
+    return True
+
+
+def follow(core: Core, owner: Owner, now: float) -> None:
+    """Have one of several read from time to time that runs on and that no watch shows: its end counts for all."""
+    mine, kind, obj = core.out_of_sight, owner.kind, owner.object
+    if not kind.out_of_sight(obj) or kind.suspended(obj):
+        mine.again_at.pop(owner.ref, None)
+        return
+    due = mine.again_at.setdefault(owner.ref, now + AGAIN_SECONDS)
+    if now >= due:
+        mine.again_at[owner.ref] = due = now + AGAIN_SECONDS
+        mine.sought[owner.ref] = obj.metadata.uid
+        core.mark_owner_alone(owner)
+    core.agenda.wake(owner.look, due)
 
 
 def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:

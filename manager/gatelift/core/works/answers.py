@@ -111,6 +111,7 @@ def _was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> N
         api_requests.read(core, ref, asked.purpose, asked.uid)
         return
     seeking.found_out(core, ref)
+    core.out_of_sight.was_read(ref)
     if found is not None:
         if found.metadata.uid != asked.gone:
             taking.answered(core, ObjectSeen(ref.resource, found, answer.raw), now)

@@ -126,7 +126,7 @@ def _catch_up(case: Case) -> None:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
         uid = core.caution.recovery.uid_of(rec.cluster)
-        attempt.choose(rec.cluster, rec.policy, record.placed_session(known, uid))
+        attempt.choose(rec.cluster, rec.policy, record.placed_session(known, uid), found=True)
         attempt.winner_is_written(core.next_revision())
         core.placements.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.failures.forget(rec.uid)

@@ -18,7 +18,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.work import ABANDONED, Owner, Work
 from gatelift.core.rules import ended_with, ends, priorities, reclaim_books, retention
-from gatelift.core.state import api_requests
+from gatelift.core.state import api_requests, out_of_sight
 from gatelift.core.state.api_requests import Decided
 from gatelift.core.state.case import Case, ObjectCase
 from gatelift.core.state.core import Core
@@ -58,7 +58,7 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
     shown_members.take_shown(seen)
-    if api_requests.blocked(core, ref, owner.look, now):
+    if out_of_sight.is_sought(core, owner, now) or api_requests.blocked(core, ref, owner.look, now):
         return
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
@@ -97,9 +97,16 @@ def _hold_back_or_show(seen: ObjectCase) -> None:
 
 
 def _let_out_of_sight(seen: ObjectCase) -> None:
-    """Give its finalizer back, unless it may run at a worker: it is to be told to leave there first."""
-    if seen.attempt is None or not membership.is_elsewhere(seen.work, seen.attempt):
-        owners.let_out_of_sight(seen.core, seen.owner, seen.now)
+    """Give its finalizer back, unless it may run at a worker: it is to be told to leave there first.
+
+    Until then it shows what that worker says of it, as all do: how it ended counts.
+    """
+    if seen.attempt is not None and membership.is_elsewhere(seen.work, seen.attempt):
+        shown_members.show(seen)
+        return
+    owners.let_out_of_sight(seen.core, seen.owner, seen.now)
+    if seen.work.gathered is not None and seen.work.gathered.has_run(seen.owner.object.metadata.uid):
+        out_of_sight.follow(seen.core, seen.owner, seen.now)
 
 
 def _is_settled(core: Core, work: Work, workload: Workload, attempt: Attempt | None) -> bool:

@@ -305,6 +305,7 @@ def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None
 
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = True) -> None:
     priorities.owner_gone(core, ref)
+    core.out_of_sight.has_gone(ref)
     if proved:
         core.knowledge.object_has_gone((ref.resource, ref.key.namespace, ref.key.name, obj.metadata.uid))
     known = core.knowledge.owners.get(ref)

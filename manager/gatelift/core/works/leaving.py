@@ -18,10 +18,11 @@ from gatelift.core.rules import (
     outgrown,
     readiness,
     reclaim_books,
+    seeking,
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.works import choosing, growing, owners, standstills
+from gatelift.core.works import choosing, growing, looking_again, owners, standstills
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
@@ -31,7 +32,8 @@ def goes(case: Case) -> bool:
     if ends.is_deleted(case.known.metadata):
         return True
     if case.kind is None or case.work.gathered is not None:
-        return case.work.gathered is not None and case.work.gathered.is_abandoned
+        abandoned = case.work.gathered is not None and case.work.gathered.is_abandoned
+        return abandoned and not seeking.misses_any(case.core, case.known, case.work, case.now)
     owner = case.work.only_object
     return owner is None or ends.is_deleted(owner.object.metadata)
 
@@ -70,6 +72,8 @@ def own_end(case: Case) -> bool:
         endings.close(case.core, attempt, case.now)
         attempt.ended_as(endings.finished_as(outcome))
         return True
+    if gathered is not None and attempt.live and _is_unsure(case):
+        return False
     if membership.is_elsewhere(case.work, attempt):
         if attempt.ending is None:  # each has ended by its cluster's word: the rest of it is to say so as well
             attempt.end_for(Ending(reason=OVER_AT_HOME, message=outcome.message, evict=False))
@@ -82,6 +86,14 @@ def own_end(case: Case) -> bool:
     if ended and gathered is not None:
         placing.over_at_home(case.core, cluster, placed)  # its agent does not know which object was the last
     return ended
+
+
+def _is_unsure(case: Case) -> bool:
+    """Say whether one of several may run of which this leader does not know yet: by its record, or where it runs."""
+    if seeking.misses_any(case.core, case.known, case.work, case.now):
+        return True
+    attempt = case.attempt
+    return attempt.cluster != LOCAL_CLUSTER and looking_again.is_unheard(case.core, attempt, attempt.look, case.now)
 
 
 def evict(case: Case) -> None:

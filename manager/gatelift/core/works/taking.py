@@ -13,7 +13,7 @@ from gatelift.core.api.events import Event
 from gatelift.core.conclusions import recovery
 from gatelift.core.rules import containment
 from gatelift.core.rules.containment import Boundary
-from gatelift.core.state import forgetting
+from gatelift.core.state import forgetting, out_of_sight
 from gatelift.core.state.core import Core
 from gatelift.core.state.untaken import Version, ref_of
 from gatelift.core.works import intake, looking
@@ -72,5 +72,6 @@ def _take(core: Core, version: Version, now: float, pass_on: PassOn) -> None:
         intake.seen(core, version.resource, version.object, version.raw, now)
     elif not intake.lost_its_mark(core, ref, version.object):
         core.inflight.overtake(ref, version.object.metadata.uid)
-        intake.gone(core, version.resource, version.object)
+        if not out_of_sight.reads_first(core, ref, version.object):
+            intake.gone(core, version.resource, version.object)
     core.untaken.taken(version)
