@@ -343,6 +343,11 @@ def growth_over(cluster: str, seconds: float, *, moves: bool) -> str:
     return f'Cluster "{cluster}" had no room for the size that is wanted for {seconds:g} s: {end}'
 
 
+def flavor_too_small(counts: str) -> str:
+    """Return what people are told where a chain is queued anew for another flavor."""
+    return f"Its flavor can never have room for {counts}, and another one has: all of it is queued anew"
+
+
 def size_ahead(cluster: str, named: int, number: int) -> str:
     """Return what people are told where a cluster lists a later size than a record has."""
     return (

@@ -9,6 +9,7 @@ answer, as a user's own shrink (Size 3): nothing is lowered here. Each leader co
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 
 from gatelift.core import texts
 from gatelift.core.dispatching import placing
@@ -124,12 +125,16 @@ def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
     """Say whether what a user wants was rolled back, and he wants nothing else since: names are by generation."""
     over = [known for each in chain.past if (known := core.knowledge.workloads.get(each.key))]
     names = {one.metadata.name for one in over if _finished_as(one) == (OUT_OF_SYNC, ROLLED_BACK)}
-    return any(owner.kind.slice_name(owner.object, again) in names for again in tries()) if names else False
+    return any(owner.kind.slice_name(owner.object, again) in names for again in tries(core)) if names else False
 
 
-def tries() -> tuple[str, ...]:
-    """Return what tells the names of slices of one generation apart, in the order in which they are tried."""
-    return ("", *(str(tried) for tried in range(1, NAMES_TRIED)))
+def tries(core: Core) -> Iterator[str]:
+    """Yield what tells the names of slices of one generation apart, in the order in which they are tried.
+
+    More than are kept of past ones: a growth by parts makes one for each part (SL-36).
+    """
+    yield ""
+    yield from (str(tried) for tried in range(1, NAMES_TRIED + core.settings.retention.slice_history))
 
 
 def _finished_as(known: Workload) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from gatelift.core.rules import targets
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing
+from gatelift.core.works import choosing, growth_parts
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.sizes import counts_of
 from gatelift_kube.objects.kueue import Workload
@@ -132,5 +132,7 @@ def admit(case: Case, reserve: Reserve) -> None:
     owner = case.work.only_object
     if owner is None or not growth_offers.is_held(case, owner, found):
         return  # its cluster is asked, or the reservation goes back
+    if growth_parts.lowers(case, reserve):
+        return
     body = size_writes.growth_write(case.known, found[0], reserve, core.term, core.wall.text(case.now))
     api_requests.patch_workload(core, case.known, body, Purpose.GROW)

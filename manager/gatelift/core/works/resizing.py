@@ -23,7 +23,7 @@ from gatelift.core.rules import ends
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, deadlines, past_slices
+from gatelift.core.works import choosing, deadlines, flavor_moves, growth_parts, past_slices, slices_seen
 from gatelift_kinds.shared import markers, sizes, slices
 from gatelift_kinds.shared.sizes import Counts, Size
 from gatelift_kube.objects.kueue import Workload
@@ -56,10 +56,12 @@ def step(case: Case, owner: Owner) -> bool:
     target = core.knowledge.workloads[chain.target.key] if chain.target is not None else None
     if target is not None and not kind.same_shape(target, owner.object):
         return _end(case, owner, target)
+    if chain.target is not None:
+        slices_seen.tell_engine(core, chain.target)
     if case.attempt.state in _ENDED or not kind.same_shape(case.known, owner.object):
         return False
     wanted, asked = kind.wanted(owner.object), sizes.counts_of(case.known)
-    if target is not None and deadlines.carry_out(case, owner, target):
+    if target is not None and (deadlines.carry_out(case, owner, target) or flavor_moves.carry_out(case, owner, target)):
         return True
     if target is None and (back := deadlines.taken_back(case, owner, chain)) is not None:
         wanted = sizes.lowered({**asked, **wanted}, back)
@@ -93,7 +95,7 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
         return False
     if chain.target.epoch < case.attempt.epoch:
         return _renumber(wish.owner, case, target)
-    if sizes.counts_of(target) != wish.wanted:
+    if sizes.counts_of(target) != wish.wanted and not growth_parts.is_taken(case.core, target, wish.wanted):
         return _resize(wish, target, chain.highest + (2 if lowers else 1), wish.wanted)
     if not lowers:
         return False
@@ -170,7 +172,7 @@ def is_being_made(core: Core, owner: Owner, now: float) -> bool:
 
 def free_ref(core: Core, owner: Owner) -> ObjectRef | None:
     """Return where the next slice of an object belongs: by its generation, and where that is taken beside it."""
-    for again in deadlines.tries():
+    for again in deadlines.tries(core):
         name = owner.kind.slice_name(owner.object, again)
         key = ObjectKey(owner.ref.key.namespace, name)
         if key not in core.knowledge.workloads:
