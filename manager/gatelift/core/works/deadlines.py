@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from gatelift.core import texts
 from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain
+from gatelift.core.records.chain import OUT_OF_SYNC, Chain
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
+from gatelift.core.rules import sizes_ready
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -100,17 +101,19 @@ def _move(core: Core, attempt: Attempt, text: str, now: float) -> None:
 
 
 def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
-    """Return the counts to go back to of a growth that is written and refused for too long; None: it goes on."""
+    """Return the counts to go back to of a growth that is written, and refused or late for too long; None: it stays."""
     core, attempt, refused = case.core, case.attempt, case.attempt.size.refused
-    if refused is None or chain.record is None or refused.number != chain.record.number:
+    if chain.record is None:
+        return None
+    replaced = sizes_ready.before(core, chain)
+    if attempt.size.is_given_up(chain.record.number) and replaced is not None:
+        return sizes.lowered(sizes.counts_of(case.known), replaced)
+    if refused is None or refused.number != chain.record.number:
         return None
     due = refused.since + seconds(owner)
     if case.now < due:
         core.agenda.wake(owner.look, due)
         return None
-    before = [each for each in chain.past if each.number < refused.number]
-    known = [found for each in reversed(before) if (found := core.knowledge.workloads.get(each.key)) is not None]
-    replaced = next((each for each in known if _finished_as(each)[0] == REPLACED), None)
     if replaced is None:
         return None
     if policy(owner) is AtDeadline.MOVE and attempt.ending is None:
@@ -118,7 +121,7 @@ def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
         slice_moments.moved(core, case.known, text)
         _move(core, attempt, text, case.now)
         return None
-    return sizes.lowered(sizes.counts_of(case.known), sizes.counts_of(replaced))
+    return sizes.lowered(sizes.counts_of(case.known), replaced)
 
 
 def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:

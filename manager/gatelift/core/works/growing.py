@@ -16,7 +16,7 @@ from gatelift.core.records import size_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.chain import Chain, Role
-from gatelift.core.rules import targets
+from gatelift.core.rules import sizes_ready, targets
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -73,6 +73,8 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
     above = counts_of(case.known)
     below = any(above.get(name, 0) < count for name, count in counts_of(known).items())
     if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve):
+        return None
+    if not sizes_ready.may_grow(core, attempt, above, case.now):
         return None
     return (known, attempt) if not _unfit(core, attempt, chain.record.number) else None
 

@@ -6,9 +6,10 @@ What its cluster lacks is said elsewhere. Neighbours: `growing` decides whether 
 from __future__ import annotations
 
 from gatelift.core.records.chain import UNREADABLE, Chain
-from gatelift.core.rules import targets
+from gatelift.core.rules import sizes_ready, targets
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, growing
+from gatelift_kinds.shared.sizes import counts_of
 from gatelift_wire.values.keys import ANNOTATION_SIZE
 
 GROWTH_WAITS = "GrowthWaits"
@@ -19,6 +20,7 @@ KEEPS_ITS_SIZE = (
     "goes on, and this waits until that is changed, or the object asks for the size of before"
 )
 LEAVES = "what runs is being stopped, and is queued again with the size that it had: this grows it after that"
+LATE = "not all of its pods were ready in time, so it waits before it is tried again"
 
 
 def why(case: Case) -> tuple[str, str] | None:
@@ -62,7 +64,7 @@ def _growth(case: Case, chain: Chain) -> str:
             f"its ClusterQueue asks for {_named(checks)} of other controllers, whose word about a growth nobody waits "
             "for yet: take them off the queue, or ask for the size of before"
         )
-    return ""
+    return "" if sizes_ready.may_grow(core, attempt, counts_of(case.known), case.now) else LATE
 
 
 def _named(checks: tuple[str, ...]) -> str:

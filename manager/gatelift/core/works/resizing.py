@@ -63,9 +63,10 @@ def step(case: Case, owner: Owner) -> bool:
     wanted, asked = kind.wanted(owner.object), sizes.counts_of(case.known)
     if target is not None and (deadlines.carry_out(case, owner, target) or flavor_moves.carry_out(case, owner, target)):
         return True
-    if target is None and (back := deadlines.taken_back(case, owner, chain)) is not None:
+    back = deadlines.taken_back(case, owner, chain)
+    if target is None and back is not None:
         wanted = sizes.lowered({**asked, **wanted}, back)
-    wish = _Wish(case, owner, chain, wanted, asked, sizes.lowered(asked, wanted))
+    wish = _Wish(case, owner, chain, wanted, asked, sizes.lowered(back or asked, wanted))
     if target is None and case.attempt.state is AttemptState.PENDING:
         return asked != wanted and kind.suspended(owner.object) and _resize(wish, case.known, chain.highest + 1, wanted)
     return case.attempt.state not in CHOOSING and _of_what_runs(wish, target)
