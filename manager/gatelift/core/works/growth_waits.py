@@ -49,6 +49,8 @@ def unreadable(chain: Chain) -> str:
 
 def _growth(case: Case, chain: Chain) -> str:
     core, owner = case.core, case.work.only_object
+    if not case.known.spec.active:
+        return ""  # that is said as of any Workload
     if owner is None or not owner.kind.resizes(owner.object):
         return KEEPS_ITS_SIZE
     if chain.record is None:

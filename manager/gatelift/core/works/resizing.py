@@ -16,7 +16,7 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.attempt_states import CHOOSING, AttemptState
-from gatelift.core.records.chain import OUT_OF_SYNC, Chain
+from gatelift.core.records.chain import OUT_OF_SYNC, Chain, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import ends
@@ -96,6 +96,8 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
         return False
     if chain.target.epoch < case.attempt.epoch:
         return _renumber(wish.owner, case, target)
+    if _is_left_over(case, chain.target, target):
+        return _end(case, wish.owner, target)
     if sizes.counts_of(target) != wish.wanted and not growth_parts.is_taken(case.core, target, wish.wanted):
         return _resize(wish, target, chain.highest + (2 if lowers else 1), wish.wanted)
     if not lowers:
@@ -104,6 +106,14 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
     if chain.has_had(number):
         return _resize(wish, target, chain.highest + 2, wish.wanted)
     return _resize(wish, case.known, number, wish.lower)
+
+
+def _is_left_over(case: Case, waits: Slice, target: Workload) -> bool:
+    """Say whether a slice that waits is of an epoch that what runs never came to: it would wait for ever (HD-631).
+
+    It was deactivated alone. Another one takes its place once it is active.
+    """
+    return waits.epoch > case.attempt.epoch and target.spec.active and not ends.is_evicted(case.rec)
 
 
 def _resize(wish: _Wish, known: Workload, number: int, counts: Counts) -> bool:
