@@ -222,6 +222,22 @@ def test_sl_24_what_is_reclaimed_is_not_charged_again_with_another_size(
     assert history.leader.charges(queue) == 0
 
 
+@QUEUES
+def test_ej_049_an_indexed_job_with_indexes_that_are_done_is_lowered(
+    monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
+    """EJ-049, SL-25: completions go down with its pods; it comes to its end, and nothing is charged then."""
+    history = SizedHistory(monkeypatch, queue=queue)
+    history.begins(6, runs=20.0, completions=6, completionMode="Indexed")
+    history.account.first = set()
+    history.passes(5.0)
+    assert history.home.change(JOB, NAME, {"spec": {"parallelism": 4, "completions": 4}}) is not None
+    history.until("four run", lambda: history.account.may_run() == 4, 60.0)
+    history.until("it is over", lambda: history.shows(NAME, "Finished", "Job"), 300.0)
+    assert (history.account.may_run(), history.leader.charges(queue)) == (0, 0)
+    assert [one[:2] for one in history.slices()] == [(2, 4)]
+
+
 def test_sl_14_ten_changes_in_a_moment_come_to_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     history = SizedHistory(monkeypatch)
     history.begins(3)

@@ -107,7 +107,15 @@ def _ref(world: World) -> Any:
 
 
 def released_at_the_change_of_a_count(patch: pytest.MonkeyPatch) -> None:
-    """Lower the charge with the count (without Size 2)."""
+    """Lower the charge with the count, in a session in which some size was answered (without Size 2)."""
+    before = PlacedSize.follows
+
+    def follows(size: PlacedSize, number: int, *, lowers: bool) -> None:
+        session = size.answered_in
+        before(size, number, lowers=lowers)
+        size.answered_in = session
+
+    patch.setattr(PlacedSize, "follows", follows)
     patch.setattr(PlacedSize, "is_answered", lambda *_: True)
 
 

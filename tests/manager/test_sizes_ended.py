@@ -13,6 +13,7 @@ from gatelift_wire.values.keys import ANNOTATION_EPOCH
 from gatelift_wire.values.messages import Commit, Stop
 from support.manager.builders import Doc
 from support.manager.slice_world import (
+    QUEUE,
     THE_JOB,
     a_running_chain,
     all_slices,
@@ -195,3 +196,38 @@ def _ends(ref: ObjectRef, body: Any) -> bool:
     raises = "annotations" in body.get("metadata", {})
     gives_back = body.get("status", {}).get("admission", "") is None
     return ref.resource.kind == "Workload" and (raises or gives_back)
+
+
+def test_hd_631_a_slice_that_waits_is_deactivated_and_activated_again() -> None:
+    """HD-631: it waited for the end of what ran, and so did all that its user wanted after that."""
+    world = a_running_chain(cpu=6)
+    resize(world, 9)
+    world.advance(5.0)
+    target = ref_of(all_slices(world)[1])
+    world.api.edit(target, lambda one: one["spec"].update(active=False))
+    world.advance(20.0)
+    resize(world, 6)
+    world.advance(20.0)
+    assert [one for one in seen(world) if not one[3]] == [(1, 3, 3, ""), (3, 6, None, "")]
+    world.api.edit(target, lambda one: one["spec"].update(active=True))
+    world.advance(20.0)
+    assert [one for one in seen(world) if not one[3]] == [(4, 6, 6, "")]
+    assert (used(world), len(world.runs), world.messages(Stop)) == (6, 1, [])
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_sl_34_a_leader_that_begins_in_an_eviction_leaves_what_waits(steps: int) -> None:
+    """Whichever object it looks at first: what waits stays the slice that it is, behind what goes back."""
+    world = a_running_chain(cpu=6)
+    resize(world, 9)
+    world.advance(5.0)
+    world.agents["a"].silent = True
+    world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy="HoldAndDrain"))
+    while not world.condition(all_slices(world)[0], "Evicted"):
+        assert world.step()
+    world.restart()
+    for _ in range(steps):
+        world.step()
+        world.api.edit(THE_JOB, lambda job: job["metadata"]["labels"].update({"looked": str(world.now)}))
+    world.advance(10.0)
+    assert [one[::3] for one in seen(world)] == [(1, ""), (2, "")]

@@ -11,7 +11,7 @@ from gatelift_admission.demand import grants
 from gatelift_admission.demand.growth import beside
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.state.known import State
-from gatelift_admission.told import explain, statuses
+from gatelift_admission.told import elsewhere, explain, statuses
 from gatelift_admission.told.explain import Explanation
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import QuantityError, to_quantity
@@ -93,6 +93,13 @@ class EngineAnswers:
     def most(self, name: str) -> Usage:
         """Return what a ClusterQueue could ever have of each flavor and resource; nothing if there is none."""
         return statuses.most(self.state, name)
+
+    def fits_elsewhere_alone(self, uid: str) -> bool:
+        """Return whether a slice that grows its chain never can in the flavors of that, and all of it could in others.
+
+        In those others as things are now: whoever gives up what runs for it is to know where it goes.
+        """
+        return elsewhere.fits_elsewhere_alone(self.state, uid)
 
     def covers(self, uid: str) -> bool:
         """Return whether what is reserved for a workload is enough for what its pods request by its object now.

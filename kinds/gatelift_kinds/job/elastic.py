@@ -48,6 +48,11 @@ def wanted(obj: Job) -> Counts:
     return {markers.DEFAULT_POD_SET: job_partial.pods_at_once(job_partial.asked(obj))}
 
 
+def are_ready(obj: Job, counts: Counts) -> bool:
+    """Return whether as many pods are ready, or have succeeded."""
+    return obj.status.succeeded + (obj.status.ready or 0) >= counts.get(markers.DEFAULT_POD_SET, 0)
+
+
 def slice_name(obj: Job, again: str) -> str:
     """Return `job-<name>-<5 hex>` with the Job's generation in the digits."""
     meta = obj.metadata

@@ -51,6 +51,10 @@ class ElasticJobKind(JobKind):
         """Return as many pods as may run at once."""
         return elastic.wanted(obj)
 
+    def are_ready(self, obj: Job, counts: Counts) -> bool:
+        """Return whether as many pods are ready or have succeeded as these, where its user wants no fewer."""
+        return self.pods_ready(obj) or elastic.are_ready(obj, counts)
+
     def slice_name(self, obj: Job, again: str = "") -> str:
         """Return the name with the Job's generation."""
         return elastic.slice_name(obj, again)

@@ -38,6 +38,10 @@ class Resizes(Protocol[UserT_contra]):
         """Return how many pods its user wants at once, by pod set."""
         raise KindError(_NONE)
 
+    def are_ready(self, obj: UserT_contra, counts: Counts) -> bool:
+        """Return whether as many pods are ready as these, or have succeeded."""
+        raise KindError(_NONE)
+
     def slice_name(self, obj: UserT_contra, again: str = "") -> str:
         """Return the name of a slice for the object as it is now; `again`: tells it from one that has this name."""
         raise KindError(_NONE)

@@ -349,6 +349,19 @@ def growth_over(cluster: str, seconds: float, *, moves: bool) -> str:
     return f'Cluster "{cluster}" had no room for the size that is wanted for {seconds:g} s: {end}'
 
 
+def flavor_too_small(counts: str) -> str:
+    """Return what people are told where a chain is queued anew for another flavor."""
+    return f"Its flavor can never have room for {counts}, and another one has: all of it is queued anew"
+
+
+def growth_not_ready(cluster: str, seconds: float) -> str:
+    """Return what people are told where what a growth added is given back."""
+    return (
+        f'Not all pods of the larger size were ready on cluster "{cluster}" within {seconds:g} s: it has the size of '
+        "before, and the larger one is tried again later"
+    )
+
+
 def size_ahead(cluster: str, named: int, number: int) -> str:
     """Return what people are told where a cluster lists a later size than a record has."""
     return (

@@ -147,11 +147,13 @@ class SizedHistory(History):
         assert isinstance(found, SizeAccount)
         return found
 
-    def begins(self, pods: int, *, stops_in: float = 0.0, runs: float = 36000.0, **spec: Any) -> str:
+    def begins(
+        self, pods: int, *, stops_in: float = 0.0, runs: float = 36000.0, labels: Doc | None = None, **spec: Any
+    ) -> str:
         """Have an elastic Job of that many pods run; return its cluster. They are the first ones."""
         job = an_elastic_job(NAME, parallelism=pods, at_home=self.queue == "stays")
         job["metadata"]["namespace"] = TEAM
-        job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = self.queue
+        job["metadata"]["labels"] |= {"kueue.x-k8s.io/queue-name": self.queue, **(labels or {})}
         template = job["spec"]["template"]
         template.setdefault("metadata", {})["annotations"] = _told(runs, stops_in)
         template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "200m"}}

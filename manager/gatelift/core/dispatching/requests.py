@@ -30,10 +30,7 @@ def is_sized(core: Core, uid: str) -> bool:
 
 def number_of(core: Core, uid: str) -> int:
     """Return the number of the size that a record has; 0 where it has none, or nobody can tell it."""
-    chain = core.knowledge.slices.of(uid)
-    if chain is None or chain.is_held or chain.record is None or chain.record.uid != uid:
-        return 0
-    return chain.record.number
+    return core.knowledge.slices.number_of(uid)
 
 
 def of_size(core: Core, attempt: Attempt, known: Workload) -> tuple[PodSetRequest, ...]:

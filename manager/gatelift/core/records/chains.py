@@ -105,6 +105,13 @@ class SliceIndex:
         """Return the slice that a Workload is."""
         return self._slices.get(uid)
 
+    def number_of(self, uid: str) -> int:
+        """Return the number of the size that a record has; 0 where it has none, or nobody can tell it."""
+        chain = self.of(uid)
+        if chain is None or chain.is_held or chain.record is None or chain.record.uid != uid:
+            return 0
+        return chain.record.number
+
     def raw(self, uid: str) -> bytes:
         """Return the JSON of a slice as it was served last, b"" where that is not known."""
         return self._raw.get(uid, b"")

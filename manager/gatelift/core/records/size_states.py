@@ -8,6 +8,7 @@ this module writes it.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -56,6 +57,15 @@ class SizeRefusal(NamedTuple):
     again_at: float
 
 
+class LateSize(NamedTuple):
+    """A growth whose pods were not ready in time: what was wanted, how often, and until when it is not tried again."""
+
+    number: int
+    wanted: dict[str, int]
+    times: int
+    until: float
+
+
 class ListedSize(NamedTuple):
     """A size with which a cluster has listed a placement, and the pods that it grants by pod set."""
 
@@ -85,6 +95,12 @@ class PlacedSize:
     given_of: dict[str, int] = field(default_factory=dict)
     """How many pods were granted, by pod set, when its cluster counted them last, and when some were given back last:
     of fewer, fewer of those that are over are free."""
+
+    ready_number: int = 0
+    """The number of which all pods were ready at once; 0 where none was, as far as this leader has seen."""
+    unready: tuple[int, float] = (0, 0.0)
+    """A number of which not all pods are ready, and since when."""
+    late: LateSize | None = None
 
     def follows(self, number: int, *, lowers: bool) -> None:
         """Take the number that the record has; it only goes up (Size 4). `lowers`: more is charged than it asks for."""
@@ -165,3 +181,37 @@ class PlacedSize:
     def is_ahead(self, number: int) -> bool:
         """Say whether its cluster has listed a later size than this."""
         return self.ahead is not None and self.ahead.number > number
+
+    # --- pods that are to be ready in time ---------------------------------------------------------------------------
+
+    def is_ready(self, number: int, counts: Mapping[str, int]) -> None:
+        """Take that all pods of this number are ready, which are so many."""
+        self.ready_number, self.unready = number, (0, 0.0)
+        if self.late is not None and self.late.wanted == counts:
+            self.late = None
+
+    def was_ready(self, number: int) -> bool:
+        """Say whether all pods of this number were ready at once."""
+        return self.ready_number == number
+
+    def is_late_since(self, number: int, now: float) -> float:
+        """Take that not all pods of this number are ready; return since when."""
+        if self.unready[0] != number:
+            self.unready = number, now
+        return self.unready[1]
+
+    def gives_up(self, number: int, wanted: Mapping[str, int], until: float) -> None:
+        """Take that the pods of this number were not ready in time, and nothing like it is tried before `until`."""
+        self.late = LateSize(number, dict(wanted), self.times_late(wanted) + 1, until)
+
+    def is_given_up(self, number: int) -> bool:
+        """Say whether the pods of this number were not ready in time."""
+        return self.late is not None and self.late.number == number
+
+    def times_late(self, wanted: Mapping[str, int]) -> int:
+        """Return how often what is wanted was late."""
+        return self.late.times if self.late is not None and self.late.wanted == wanted else 0
+
+    def rests_until(self, wanted: Mapping[str, int]) -> float:
+        """Return until when what is wanted is not tried again."""
+        return self.late.until if self.late is not None and self.late.wanted == wanted else 0.0

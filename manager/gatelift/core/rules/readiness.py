@@ -16,7 +16,7 @@ from gatelift.core.records import status_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Ending
 from gatelift.core.records.release_writes import Requeue
-from gatelift.core.rules import deactivation
+from gatelift.core.rules import deactivation, sizes_ready
 from gatelift.core.state import api_requests, word_writes
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -47,12 +47,14 @@ def watch(case: Case) -> bool:
     if core.settings.readiness is None:
         return False
     owner, gathered = case.work.stands_for_all, case.work.gathered
-    ready = owner is not None and owner.kind.pods_ready(owner.object)
+    ready = owner is not None and sizes_ready.are_ready(case, owner)
     ready = gathered.pods_ready(known) if gathered is not None else ready
-    if not ready and _is_silent(case):
+    if (not ready or sizes_ready.is_growing(case)) and _is_silent(case):
         return False
     if owner is not None and _show(case, ready=ready):
         return True
+    if ready:
+        sizes_ready.watch(case)
     limit = _limit(core, known, now)
     if limit is None or ready:
         return False

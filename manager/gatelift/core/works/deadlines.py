@@ -9,13 +9,15 @@ answer, as a user's own shrink (Size 3): nothing is lowered here. Each leader co
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 
 from gatelift.core import texts
 from gatelift.core.dispatching import placing
 from gatelift.core.records.attempts import Attempt, Ending
-from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain
+from gatelift.core.records.chain import OUT_OF_SYNC, Chain
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
+from gatelift.core.rules import sizes_ready
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -99,17 +101,19 @@ def _move(core: Core, attempt: Attempt, text: str, now: float) -> None:
 
 
 def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
-    """Return the counts to go back to of a growth that is written and refused for too long; None: it goes on."""
+    """Return the counts to go back to of a growth that is written, and refused or late for too long; None: it stays."""
     core, attempt, refused = case.core, case.attempt, case.attempt.size.refused
-    if refused is None or chain.record is None or refused.number != chain.record.number:
+    if chain.record is None:
+        return None
+    replaced = sizes_ready.before(core, chain)
+    if attempt.size.is_given_up(chain.record.number) and replaced is not None:
+        return sizes.lowered(sizes.counts_of(case.known), replaced)
+    if refused is None or refused.number != chain.record.number:
         return None
     due = refused.since + seconds(owner)
     if case.now < due:
         core.agenda.wake(owner.look, due)
         return None
-    before = [each for each in chain.past if each.number < refused.number]
-    known = [found for each in reversed(before) if (found := core.knowledge.workloads.get(each.key)) is not None]
-    replaced = next((each for each in known if _finished_as(each)[0] == REPLACED), None)
     if replaced is None:
         return None
     if policy(owner) is AtDeadline.MOVE and attempt.ending is None:
@@ -117,19 +121,23 @@ def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
         slice_moments.moved(core, case.known, text)
         _move(core, attempt, text, case.now)
         return None
-    return sizes.lowered(sizes.counts_of(case.known), sizes.counts_of(replaced))
+    return sizes.lowered(sizes.counts_of(case.known), replaced)
 
 
 def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
     """Say whether what a user wants was rolled back, and he wants nothing else since: names are by generation."""
     over = [known for each in chain.past if (known := core.knowledge.workloads.get(each.key))]
     names = {one.metadata.name for one in over if _finished_as(one) == (OUT_OF_SYNC, ROLLED_BACK)}
-    return any(owner.kind.slice_name(owner.object, again) in names for again in tries()) if names else False
+    return any(owner.kind.slice_name(owner.object, again) in names for again in tries(core)) if names else False
 
 
-def tries() -> tuple[str, ...]:
-    """Return what tells the names of slices of one generation apart, in the order in which they are tried."""
-    return ("", *(str(tried) for tried in range(1, NAMES_TRIED)))
+def tries(core: Core) -> Iterator[str]:
+    """Yield what tells the names of slices of one generation apart, in the order in which they are tried.
+
+    More than are kept of past ones: a growth by parts makes one for each part (SL-36).
+    """
+    yield ""
+    yield from (str(tried) for tried in range(1, NAMES_TRIED + core.settings.retention.slice_history))
 
 
 def _finished_as(known: Workload) -> tuple[str, str]:

@@ -16,11 +16,11 @@ from gatelift.core.records import size_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.chain import Chain, Role
-from gatelift.core.rules import targets
+from gatelift.core.rules import sizes_ready, targets
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing
+from gatelift.core.works import choosing, growth_parts
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.sizes import counts_of
 from gatelift_kube.objects.kueue import Workload
@@ -71,6 +71,8 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
     above = counts_of(case.known)
     below = any(above.get(name, 0) < count for name, count in counts_of(known).items())
     if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve):
+        return None
+    if not sizes_ready.may_grow(core, attempt, above, case.now):
         return None
     return (known, attempt) if not _unfit(core, attempt, chain.record.number) else None
 
@@ -130,5 +132,7 @@ def admit(case: Case, reserve: Reserve) -> None:
     owner = case.work.only_object
     if owner is None or not growth_offers.is_held(case, owner, found):
         return  # its cluster is asked, or the reservation goes back
+    if growth_parts.lowers(case, reserve):
+        return
     body = size_writes.growth_write(case.known, found[0], reserve, core.term, core.wall.text(case.now))
     api_requests.patch_workload(core, case.known, body, Purpose.GROW)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.records.chain import UNREADABLE, Chain
-from gatelift.core.rules import targets
+from gatelift.core.rules import sizes_ready, targets
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, growing
+from gatelift_kinds.shared.sizes import counts_of
 from gatelift_wire.values.keys import ANNOTATION_SIZE
 
 SIZE_UNREADABLE = "SizeUnreadable"
@@ -19,6 +20,7 @@ KEEPS_ITS_SIZE = (
     "goes on, and this waits until that is changed, or the object asks for the size of before"
 )
 LEAVES = "what runs is being stopped, and is queued again with the size that it had: this grows it after that"
+LATE = "not all of its pods were ready in time, so it waits before it is tried again"
 
 
 def why(case: Case) -> tuple[str, str] | None:
@@ -47,6 +49,8 @@ def unreadable(chain: Chain) -> str:
 
 def _growth(case: Case, chain: Chain) -> str:
     core, owner = case.core, case.work.only_object
+    if not case.known.spec.active:
+        return ""  # that is said as of any Workload
     if owner is None or not owner.kind.resizes(owner.object):
         return KEEPS_ITS_SIZE
     if chain.record is None:
@@ -62,7 +66,7 @@ def _growth(case: Case, chain: Chain) -> str:
             f"its ClusterQueue asks for {_named(checks)} of other controllers, whose word about a growth nobody waits "
             "for yet: take them off the queue, or ask for the size of before"
         )
-    return ""
+    return "" if sizes_ready.may_grow(core, attempt, counts_of(case.known), case.now) else LATE
 
 
 def _named(checks: tuple[str, ...]) -> str:

@@ -16,14 +16,14 @@ from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.attempt_states import CHOOSING, AttemptState
-from gatelift.core.records.chain import OUT_OF_SYNC, Chain
+from gatelift.core.records.chain import OUT_OF_SYNC, Chain, Slice
 from gatelift.core.records.knowledge import ref_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import ends
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, deadlines, past_slices
+from gatelift.core.works import choosing, deadlines, flavor_moves, growth_parts, past_slices, slices_seen
 from gatelift_kinds.shared import markers, sizes, slices
 from gatelift_kinds.shared.sizes import Counts, Size
 from gatelift_kube.objects.kueue import Workload
@@ -56,14 +56,17 @@ def step(case: Case, owner: Owner) -> bool:
     target = core.knowledge.workloads[chain.target.key] if chain.target is not None else None
     if target is not None and not kind.same_shape(target, owner.object):
         return _end(case, owner, target)
+    if chain.target is not None:
+        slices_seen.tell_engine(core, chain.target)
     if case.attempt.state in _ENDED or not kind.same_shape(case.known, owner.object):
         return False
     wanted, asked = kind.wanted(owner.object), sizes.counts_of(case.known)
-    if target is not None and deadlines.carry_out(case, owner, target):
+    if target is not None and (deadlines.carry_out(case, owner, target) or flavor_moves.carry_out(case, owner, target)):
         return True
-    if target is None and (back := deadlines.taken_back(case, owner, chain)) is not None:
+    back = deadlines.taken_back(case, owner, chain)
+    if target is None and back is not None:
         wanted = sizes.lowered({**asked, **wanted}, back)
-    wish = _Wish(case, owner, chain, wanted, asked, sizes.lowered(asked, wanted))
+    wish = _Wish(case, owner, chain, wanted, asked, sizes.lowered(back or asked, wanted))
     if target is None and case.attempt.state is AttemptState.PENDING:
         return asked != wanted and kind.suspended(owner.object) and _resize(wish, case.known, chain.highest + 1, wanted)
     return case.attempt.state not in CHOOSING and _of_what_runs(wish, target)
@@ -93,7 +96,9 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
         return False
     if chain.target.epoch < case.attempt.epoch:
         return _renumber(wish.owner, case, target)
-    if sizes.counts_of(target) != wish.wanted:
+    if _is_left_over(case, chain.target, target):
+        return _end(case, wish.owner, target)
+    if sizes.counts_of(target) != wish.wanted and not growth_parts.is_taken(case.core, target, wish.wanted):
         return _resize(wish, target, chain.highest + (2 if lowers else 1), wish.wanted)
     if not lowers:
         return False
@@ -101,6 +106,14 @@ def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:
     if chain.has_had(number):
         return _resize(wish, target, chain.highest + 2, wish.wanted)
     return _resize(wish, case.known, number, wish.lower)
+
+
+def _is_left_over(case: Case, waits: Slice, target: Workload) -> bool:
+    """Say whether a slice that waits is of an epoch that what runs never came to: it would wait for ever (HD-631).
+
+    It was deactivated alone. Another one takes its place once it is active.
+    """
+    return waits.epoch > case.attempt.epoch and target.spec.active and not ends.is_evicted(case.rec)
 
 
 def _resize(wish: _Wish, known: Workload, number: int, counts: Counts) -> bool:
@@ -170,7 +183,7 @@ def is_being_made(core: Core, owner: Owner, now: float) -> bool:
 
 def free_ref(core: Core, owner: Owner) -> ObjectRef | None:
     """Return where the next slice of an object belongs: by its generation, and where that is taken beside it."""
-    for again in deadlines.tries():
+    for again in deadlines.tries(core):
         name = owner.kind.slice_name(owner.object, again)
         key = ObjectKey(owner.ref.key.namespace, name)
         if key not in core.knowledge.workloads:

@@ -15,7 +15,7 @@ from gatelift.core.records.chain import REPLACED, Chain, Role, Slice, read_slice
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
 from gatelift.core.state.core import Core
-from gatelift.core.works import following, past_slices
+from gatelift.core.works import following, growth_parts, past_slices
 from gatelift_admission.values.model import ElasticSlice
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import slices
@@ -64,11 +64,11 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
     was_believed, before = known is None or index.is_believed(uid), index.called(one.said).roles
     index.put(one, raw)
     after, chain = index.called(one.said).roles, index.of(uid)
-    _tell_engine(core, one)
+    tell_engine(core, one)
     for each in sorted((before.keys() | after.keys()) - {uid}):
         other = index.slice_of(each)
         if other is not None and before.get(each) is not after.get(each):
-            _tell_engine(core, other)
+            tell_engine(core, other)
         if other is not None and other.open:
             core.mark_workload(other.key)
     if chain is not None:
@@ -88,14 +88,19 @@ def drop(core: Core, key: ObjectKey, uid: str) -> None:
             core.mark_workload(each.key)
 
 
-def _tell_engine(core: Core, each: Slice) -> None:
+def tell_engine(core: Core, each: Slice) -> None:
     """Say whose slice a Workload is: of what nobody can tell, and of what landed late, that it is none."""
     if each.finished:
         return  # it holds nothing; what it was is forgotten with it
     chain = core.knowledge.slices.of(each.uid)
     known = chain is not None and not (each.reserved and chain.role_of(each.uid) is Role.OUT_OF_SYNC)
     said = (
-        ElasticSlice(chain=chain.uid, number=each.number, since=_since(core, chain))
+        ElasticSlice(
+            chain=chain.uid,
+            number=each.number,
+            since=_since(core, chain),
+            by_parts=growth_parts.are_wanted(core, each.uid),
+        )
         if chain is not None and known and each.number
         else None
     )

@@ -35,6 +35,9 @@ class ElasticTrainingKind(TrainingKind):
     def wanted(self, obj: Training) -> Counts:
         return {"leader": obj.spec.leader.replicas, "workers": obj.spec.workers.replicas}
 
+    def are_ready(self, obj: Training, counts: Counts) -> bool:
+        return self.pods_ready(obj)
+
     def slice_name(self, obj: Training, again: str = "") -> str:
         meta = obj.metadata
         return workload_name(TRAINING.kind, TRAINING.group, meta.name, meta.uid, f"{meta.generation}{again}")
