@@ -199,7 +199,7 @@ def _ends(ref: ObjectRef, body: Any) -> bool:
 
 
 def test_hd_600_the_end_of_a_record_goes_on_once_a_write_to_what_waits_behind_it_was_refused() -> None:
-    """Whoever ends a record writes to what waits first (Size 1): a webhook that says no once holds up nothing for ever."""
+    """Whoever ends a record writes to what waits first (Size 1): a webhook that says no holds nothing up for ever."""
     world = a_running_chain(parallelism=3)
     resize(world, 99)
     world.advance(5.0)

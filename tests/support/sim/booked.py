@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gatelift.core.records.attempt_states import LIVE, AttemptState
-from gatelift.core.records.attempts import Attempt
 from gatelift.core.state.core import Core
+
+_CHARGED = LIVE | {AttemptState.ENDED}
+"""What has ended is charged until that is written."""
 
 
 class Booked:
@@ -26,16 +28,10 @@ class Booked:
                 of = attempt.uid, attempt.epoch
                 known = core.knowledge.workloads.get(attempt.workload)
                 gathers = known is not None and core.knowledge.work_of(known).gathered is not None
-                heard = _is_charged(core, attempt) and attempt.counts is not None
+                heard = attempt.state in _CHARGED and attempt.counts is not None
                 if heard and (attempt.given_back or of in self._charged):
                     self._charged[of] = sum(core.ledger.usage(attempt.uid).values())
                 elif gathers and attempt.given_back:  # by what its pods show, until this leader has heard their worker
                     now = sum(core.ledger.usage(attempt.uid).values())
                     self._charged[of] = min(self._charged.get(of, now), now)
         return self._charged
-
-
-def _is_charged(core: Core, attempt: Attempt) -> bool:
-    """Say whether an attempt is charged by what its cluster has said: while it lives, and until its end is written."""
-    ended = attempt.state is AttemptState.ENDED
-    return attempt.state in LIVE or (ended and any(core.ledger.usage(attempt.uid).values()))

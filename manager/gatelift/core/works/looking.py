@@ -45,7 +45,7 @@ def look_at(core: Core, ref: ObjectRef) -> None:
 
 
 def _look_at_record(core: Core, key: ObjectKey) -> None:
-    """Mark what a slice is of the chain of: whoever ends that has written to this one first, and is answered (HD-600)."""
+    """Mark the record of the chain of a slice: whoever ends that writes to this one first, and is answered (HD-600)."""
     known = core.knowledge.workloads.get(key)
     chain = core.knowledge.slices.of(known.metadata.uid) if known is not None else None
     if chain is not None and chain.record is not None and chain.record.key != key:
