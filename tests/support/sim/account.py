@@ -146,7 +146,6 @@ class Account:
 
     `is_by_hand`: whether a pod, by UID, is one of an object that its user let go: nobody grants it.
     `is_brought_back`: whether a backup of its own cluster runs again what that cluster may have said to be over.
-    `on_terminal`: whether nothing of elastic work is free before it has stopped, by the rule of all queues.
     """
 
     def __init__(
@@ -157,7 +156,6 @@ class Account:
         is_unrecorded: Callable[[Belongs], bool] = lambda _: False,
         is_by_hand: Callable[[str], bool] = lambda _: False,
         is_brought_back: Callable[[Belongs], bool] = lambda _: False,
-        on_terminal: bool = False,
     ) -> None:
         self.pages: dict[Work, Page] = {}
         self.checks = 0
@@ -166,7 +164,8 @@ class Account:
         self._is_unrecorded = is_unrecorded
         self._is_by_hand = is_by_hand
         self._is_brought_back = is_brought_back
-        self._on_terminal = on_terminal
+        self.on_terminal = False
+        """Whether nothing of elastic work is free before it has stopped, by the rule of all queues."""
         self._short_since: dict[Work, float] = {}
 
     # --- what is written ----------------------------------------------------------------------------------------
@@ -198,7 +197,7 @@ class Account:
             page.early.pop(uid, None)
         holding = {**page.charges, **page.granted}
         page.records = {each: self._whose.record_of(self._whose.chain_of(each)) for each in holding}
-        if page.granted and not (by_hand or removed or self._on_terminal):
+        if page.granted and not (by_hand or removed or self.on_terminal):
             after = page.room
             for name in [name for name, count in before.items() if after[name] < count]:
                 page.part(name, after[name])
