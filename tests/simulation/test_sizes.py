@@ -1,8 +1,4 @@
-"""The outside account knows sizes (SL-08), and users resize in drawn histories (SL-83).
-
-Growth is not said to agents yet: what is lived through here is what records and charges say, with pods that wait at
-their gate. Whole histories, to their end, come with the dispatch of sizes.
-"""
+"""The outside account knows sizes (SL-08), and users resize in drawn histories, which come to their end (SL-83)."""
 
 from __future__ import annotations
 
@@ -135,10 +131,8 @@ def test_sl_40_a_reservation_of_an_epoch_that_has_ended_is_no_record() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sl_83_users_resize_in_every_plan(seed: int) -> None:
-    """With groups or without, under all faults: what is written and charged is never less than what may run."""
-    world = SimWorld(SIZES_FROM + seed, PLANS[seed % len(PLANS)])
-    world.begin_trouble()
-    world.pass_seconds(world.plan.trouble_seconds)
+    """With groups or without, under all faults: what is charged is never less than what may run, and all ends."""
+    world = SimWorld(SIZES_FROM + seed, PLANS[seed % len(PLANS)]).run()
     assert world.resizers is not None
     assert world.resizers.resized
     assert world.account.checks
