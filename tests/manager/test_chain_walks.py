@@ -14,6 +14,7 @@ from gatelift.core.records import chain as chains
 from gatelift.core.records.record import Record
 from gatelift.core.records.size_states import PlacedSize
 from gatelift.core.state.core import Core
+from gatelift.core.state.sessions import Sessions
 from gatelift.core.works import past_slices, resizing
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.objects.kueue import Workload
@@ -107,16 +108,9 @@ def _ref(world: World) -> Any:
 
 
 def released_at_the_change_of_a_count(patch: pytest.MonkeyPatch) -> None:
-    """Lower the charge with the count, in a session in which some size was answered (without Size 2)."""
-    before = PlacedSize.follows
-
-    def follows(size: PlacedSize, number: int, *, lowers: bool) -> None:
-        session = size.answered_in
-        before(size, number, lowers=lowers)
-        size.answered_in = session
-
-    patch.setattr(PlacedSize, "follows", follows)
+    """Lower the charge with the count (without Size 2): whether that was answered, and when, is asked of both."""
     patch.setattr(PlacedSize, "is_answered", lambda *_: True)
+    patch.setattr(Sessions, "keeps", lambda *_: True)
 
 
 def an_answer_to_any_size(patch: pytest.MonkeyPatch) -> None:

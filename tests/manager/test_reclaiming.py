@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_kube.deciding.writes import WriteError
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.values.messages import CountsReport, PodSetCounts
 from support.manager.builders import NAMESPACE, Doc, a_job, a_setting
+from support.manager.slice_world import used
 from support.manager.world import World, a_world
 
 
@@ -105,3 +107,25 @@ def test_hd_276_pods_that_are_over_are_not_taken_back_in_one_attempt() -> None:
     world.advance(3.0)
     assert reclaimed(world) == [{"name": "main", "count": 7}]
     assert len(world.writes("Workload")) == writes + 1
+
+
+def test_hd_601_what_has_ended_takes_nothing_back_of_what_was_given_on() -> None:
+    """Its end is not written yet, and its Workload comes in anew: others run on the quota of pods that are over."""
+    world = a_running_job()
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], remaining=1, succeeded=7, reclaimable=7)
+    world.advance(3.0)
+    world.api.apply(a_job("next", parallelism=7, completions=7))
+    world.advance(3.0)
+    assert used(world) == 8
+    world.fail = lambda command: WriteError.DENIED if b'"Finished"' in getattr(command, "body", b"") else None
+    agent.finish(agent.commits[0], {"succeeded": 8}, message="done")
+    world.advance(3.0)
+    first = next(one for one in world.all("Workload") if "work" in one["metadata"]["name"])
+    ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, first["metadata"]["name"]))
+    world.api.edit(ref, lambda one: one["metadata"].setdefault("annotations", {}).update({"example.com/seen": "yes"}))
+    world.advance(3.0)
+    assert used(world) <= 8
+    world.fail = None
+    world.advance(300.0)
+    assert used(world) == 7

@@ -8,6 +8,7 @@ import pytest
 
 from gatelift_kinds.job.elastic_kind import ElasticJobKind
 from gatelift_kinds.registry import BARE_KIND, POD_GROUP_KIND, POD_KIND, WITH_SLICES, Registry
+from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
 from gatelift_kube.values.resources import ObjectRef
 from gatelift_wire.values.keys import ANNOTATION_EPOCH
 from gatelift_wire.values.messages import Commit, Stop
@@ -231,3 +232,24 @@ def test_sl_34_a_leader_that_begins_in_an_eviction_leaves_what_waits(steps: int)
         world.api.edit(THE_JOB, lambda job: job["metadata"]["labels"].update({"looked": str(world.now)}))
     world.advance(10.0)
     assert [one[::3] for one in seen(world)] == [(1, ""), (2, "")]
+
+
+def test_hd_600_the_end_of_a_record_goes_on_once_a_write_to_what_waits_behind_it_was_refused() -> None:
+    """Whoever ends a record writes to what waits first (Size 1): a webhook that says no holds nothing up for ever."""
+    world = a_running_chain(parallelism=3)
+    resize(world, 99)
+    world.advance(5.0)
+    target, refused = all_slices(world)[-1], list[str]()
+
+    def fail(command: Create | Patch | Delete) -> WriteError | None:
+        is_touch = command.ref == ref_of(target) and b'"gatelift.dev/epoch"' in getattr(command, "body", b"")
+        if not is_touch or refused:
+            return None
+        refused.append(str(command.ref))
+        return WriteError.DENIED
+
+    world.fail = fail
+    hold_queue(world, "HoldAndDrain")
+    world.advance(60.0)
+    assert refused
+    assert ([charged(one) for one in all_slices(world)], used(world)) == ([None, None], 0)

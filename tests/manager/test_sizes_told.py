@@ -432,3 +432,57 @@ def test_sl_56_a_later_size_that_says_no_counts_holds_the_workload_too() -> None
     resize(world, 2)
     world.advance(30.0)
     assert (used(world), len(resizes(world))) == (3, said)
+
+
+# --- counts that somebody edits ------------------------------------------------------------------------------------
+
+
+def _edit_counts(world: World, count: int) -> None:
+    """Let somebody change the counts of the record, and not its number."""
+    record = [one for one in all_slices(world) if charged(one)][-1]
+    world.api.edit(ref_of(record), lambda one: one["spec"]["podSets"][0].update(count=count))
+
+
+@HOME
+@pytest.mark.parametrize("wanted", [5, 2])
+@pytest.mark.parametrize("restart", [False, True], ids=["", "by the next leader"])
+def test_hd_602_an_answer_to_a_number_is_about_the_counts_that_its_cluster_has_by_it(
+    clusters: Any, wanted: int, *, restart: bool
+) -> None:
+    """SL-75: what a person lowers in a Workload frees nothing, and what its cluster has is written back."""
+    world = an_answering_chain(clusters=clusters, parallelism=5)
+    (agent,) = [each for each in world.agents.values() if each.commits]
+    step, checks = world.step, 0
+
+    def watched() -> bool:
+        nonlocal checks
+        went = step()
+        if world.machine.core.rebuilt:
+            checks += 1
+            has = max(count for held in agent.placements.values() for _, count in held.counts)
+            assert min(used(world), *(charged(one) or 0 for one in all_slices(world)[-1:])) >= has
+        return went
+
+    world.step = watched  # type: ignore[method-assign]
+    if wanted != 5:
+        resize(world, wanted)
+    _edit_counts(world, 2)
+    if restart:
+        world.restart()
+    world.advance(60.0)
+    assert checks
+    assert [one[1:] for one in seen(world) if not one[3]] == [(wanted, wanted, "")]
+    assert (len(world.runs), world.messages(Stop)) == (1, [])
+
+
+def test_hd_602_what_was_edited_is_put_back_behind_a_slice_that_waits() -> None:
+    """Size 4: by a number that no slice had, below that of what waits."""
+    world = an_answering_chain(parallelism=5)
+    resize(world, 99)
+    world.advance(5.0)
+    _edit_counts(world, 2)
+    world.advance(60.0)
+    assert ([one[1:] for one in seen(world)], used(world)) == ([(5, 5, ""), (99, None, "")], 5)
+    resize(world, 4)
+    world.advance(60.0)
+    assert ([one[1:] for one in seen(world) if not one[3]], used(world)) == ([(4, 4, "")], 4)

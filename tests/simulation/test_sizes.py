@@ -1,8 +1,4 @@
-"""The outside account knows sizes (SL-08), and users resize in drawn histories (SL-83).
-
-Growth is not said to agents yet: what is lived through here is what records and charges say, with pods that wait at
-their gate. Whole histories, to their end, come with the dispatch of sizes.
-"""
+"""The outside account knows sizes (SL-08), and users resize in drawn histories, which come to their end (SL-83)."""
 
 from __future__ import annotations
 
@@ -110,6 +106,39 @@ def test_sl_08_a_charge_that_is_lowered_before_its_pods_have_stopped_is_noticed(
         account.workload(a_slice(FIRST, 3, 1), 3.0)
 
 
+def stops(account: Account, number: int) -> None:
+    """Let a pod that runs on a node be deleted."""
+    pod = a_pod(number, gated=False)
+    pod["spec"]["nodeName"] = "node"
+    pod["metadata"]["deletionTimestamp"] = "2026-11-30T00:00:00Z"
+    account.object(LOCAL, "Pod", pod, 1.0)
+
+
+def test_sl_08_a_surplus_that_stops_is_a_ghost_once_its_charge_was_lowered_and_makes_no_room() -> None:
+    """By *OnTerminating*: what was free before stays free, and who comes in its place is charged."""
+    account = begun(3, lifted=3)
+    stops(account, 2)
+    account.workload(a_slice(FIRST, 2, 2), 2.0)
+    assert account.totals()["main"] == (3000, 1000)
+    with pytest.raises(AccountError, match="main: 3 of 2"):
+        account.object(LOCAL, "Pod", a_pod(3, gated=False), 3.0)
+
+
+def test_sl_08_by_on_terminal_nothing_is_free_before_it_has_stopped() -> None:
+    account = begun(3, lifted=3)
+    account.on_terminal = True
+    stops(account, 2)
+    with pytest.raises(AccountError, match="main: 3 of 2"):
+        account.workload(a_slice(FIRST, 2, 2), 2.0)
+
+
+def test_sl_23_a_size_of_none_lets_nothing_run() -> None:
+    account = begun(1, lifted=0)
+    account.workload(a_slice(FIRST, 2, 0), 1.0)
+    with pytest.raises(AccountError, match="main: 1 of 0"):
+        account.object(LOCAL, "Pod", a_pod(0, gated=False), 2.0)
+
+
 def test_sl_08_room_of_one_pod_set_is_none_of_another() -> None:
     account = begun(2, lifted=0)
     account.object(LOCAL, "Pod", a_pod(7, gated=True, pod_set="other"), 1.0)
@@ -135,10 +164,8 @@ def test_sl_40_a_reservation_of_an_epoch_that_has_ended_is_no_record() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sl_83_users_resize_in_every_plan(seed: int) -> None:
-    """With groups or without, under all faults: what is written and charged is never less than what may run."""
-    world = SimWorld(SIZES_FROM + seed, PLANS[seed % len(PLANS)])
-    world.begin_trouble()
-    world.pass_seconds(world.plan.trouble_seconds)
+    """With groups or without, under all faults: what is charged is never less than what may run, and all ends."""
+    world = SimWorld(SIZES_FROM + seed, PLANS[seed % len(PLANS)]).run()
     assert world.resizers is not None
     assert world.resizers.resized
     assert world.account.checks

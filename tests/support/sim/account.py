@@ -66,6 +66,8 @@ class Page:
     """Those of them whose deletion was accepted."""
     early: dict[str, int] = field(default_factory=dict)
     """What pods may ask for after a release, by the Workload that says so: what is left of those that ran then."""
+    parted: set[tuple[str, str]] = field(default_factory=set)
+    """Pods of elastic work that stopped when its charge was lowered: ghosts of a part, and no part of what is left."""
     patient: set[tuple[str, str]] = field(default_factory=set)
     """Jobs that replace a pod when it has ended, by cluster and UID: one that stops is one of those allowed."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -87,28 +89,49 @@ class Page:
         return sum(amount for key, amount in self.pods.items() if key not in self.unrecorded)
 
     @property
+    def lent(self) -> int:
+        """Return what of it runs on although its quota was freed, by a release of all or of a part."""
+        parted = self.parted & self.pods.keys() - self.unrecorded.keys()
+        return sum(self.early.values()) + sum(self.pods[key] for key in parted)
+
+    @property
     def excess(self) -> int:
         """Return what runs, or is let go to run beside what is going, beyond the charge."""
         going = sum(self.pods[key] for key in self.going - self.unrecorded.keys())
         jobs = [amount for key, amount in self.jobs.items() if key not in self.unrecorded]
         may = sum(jobs) + going if jobs else 0
-        return max(self.runs, may) - self.charged - sum(self.early.values())
+        return max(self.runs, may) - self.charged - self.lent
 
     @property
     def charged(self) -> int:
         """Return what is charged: of each chain what its record is."""
         return sum(amount for uid, amount in self.charges.items() if self.records.get(uid, uid) == uid)
 
-    def crowded(self) -> list[str]:
-        """Return the pod sets of elastic work in which more may run than is granted, but for what a person let go."""
-        granted: Counter[str] = Counter()
+    @property
+    def room(self) -> Counter[str]:
+        """Return the pods that are granted to elastic work, by pod set: of each chain what its record is."""
+        found: Counter[str] = Counter()
         for uid, counts in self.granted.items():
             if self.records.get(uid, uid) == uid:
-                granted.update(counts)
-        there = Counter(self.sets[key] for key in self.pods.keys() & self.sets.keys() - self.unrecorded.keys())
+                found.update(counts)
+        return found
+
+    def crowded(self) -> list[str]:
+        """Return the pod sets of elastic work in which more may run than is granted, but for what a person let go."""
+        granted, there = self.room, Counter(self.sets[key] for key in self._slots())
         return [
             f"{name or 'none'}: {count} of {granted[name]}" for name, count in there.items() if count > granted[name]
         ]
+
+    def _slots(self) -> set[tuple[str, str]]:
+        """Return the pods that take a slot of elastic work."""
+        return (self.pods.keys() & self.sets.keys()) - self.unrecorded.keys() - self.parted
+
+    def part(self, name: str, count: int) -> None:
+        """Take that a pod set has so few slots from now on: those above them that stop, as all see, take none."""
+        there = [key for key in sorted(self._slots()) if self.sets[key] == name]
+        stop = [key for key in there if key in self.leaving and key not in self.outlived]
+        self.parted.update(stop[: max(0, len(there) - count)])
 
     def sort(self, key: tuple[str, str], now: float, *, unrecorded: bool) -> None:
         """Take whether something that may run is granted by a lost history alone."""
@@ -141,6 +164,8 @@ class Account:
         self._is_unrecorded = is_unrecorded
         self._is_by_hand = is_by_hand
         self._is_brought_back = is_brought_back
+        self.on_terminal = False
+        """Whether nothing of elastic work is free before it has stopped, by the rule of all queues."""
         self._short_since: dict[Work, float] = {}
 
     # --- what is written ----------------------------------------------------------------------------------------
@@ -156,9 +181,10 @@ class Account:
         if removed:
             self._whose.gone(uid)
         queue, amount = charge_of(document)
+        before = page.room
         page.charges.pop(uid, None)
         page.granted.pop(uid, None)
-        if amount and not removed and is_elastic(document):
+        if queue and not removed and is_elastic(document):
             page.granted[uid] = admitted_pods(document)
         if amount and not removed and is_released(document):
             self._release(owner[0], page, uid, by_hand=by_hand)
@@ -169,7 +195,12 @@ class Account:
                 page.queues[uid] = queue
         else:
             page.early.pop(uid, None)
-        page.records = {each: self._whose.record_of(self._whose.chain_of(each)) for each in page.charges}
+        holding = {**page.charges, **page.granted}
+        page.records = {each: self._whose.record_of(self._whose.chain_of(each)) for each in holding}
+        if page.granted and not (by_hand or removed or self.on_terminal):
+            after = page.room
+            for name in [name for name, count in before.items() if after[name] < count]:
+                page.part(name, after[name])
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
         page.ghost_before = page.ghost
@@ -271,9 +302,10 @@ class Account:
             page.ghost_since = page.ghost_since if page.ghost else now
             page.ghost = shown
         page.ghost = min(page.ghost, excess)
+        page.parted &= page.pods.keys()
         page.early = {uid: min(amount, page.runs) for uid, amount in page.early.items()}
         crowded = [] if page.ghost or page.early else page.crowded()
-        if page.runs > page.charged + page.ghost + sum(page.early.values()) or crowded:
+        if page.runs > page.charged + page.ghost + page.lent or crowded:
             since = self._short_since.setdefault(work, now)
             if now - since >= self._bears:
                 raise AccountError(self._told(work, page))
@@ -322,7 +354,7 @@ class Account:
                 runs, ghost = found.get(page.queue, (0, 0))
                 before = page.ghost_before if any(map(is_out, page.charges)) else 0
                 most = max(page.ghost, before, self._granted_by_nobody(page))
-                found[page.queue] = runs + page.runs, ghost + most + sum(page.early.values())
+                found[page.queue] = runs + page.runs, ghost + most + page.lent
         return found
 
     def ghosts(self) -> dict[Work, float]:

@@ -153,9 +153,17 @@ def homes_job_suspended(world: SimWorld) -> bool:
     return found is not None and changed(world.home, JOB, found, {"spec": {"suspend": True}})
 
 
+def _is_preceded(world: SimWorld, job: Doc) -> bool:
+    """Say whether something may run of a Job that was deleted, and had this one's name."""
+    work = Work(JOB.kind, TEAM, job["metadata"]["name"])
+    return any(each.user != job["metadata"]["uid"] for each in world.truth.lives(work))
+
+
 def homes_job_unsuspended(world: SimWorld) -> bool:
-    """Let a user unsuspend a Job that waits, around the webhook."""
+    """Let a user unsuspend a Job that waits, around the webhook; not while one runs that he had by that name before."""
     found = _some_local(world, suspended=True)
+    if found is not None and _is_preceded(world, found):
+        return False
     return found is not None and changed(world.home, JOB, found, {"spec": {"suspend": False}})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from support.sim.account import taken_off
 from support.sim.objects import holds, is_over, names, wanted
-from support.sim.standing import group_of, is_finished, is_kept, may_stand, waiting
+from support.sim.standing import group_of, is_finished, is_kept, may_stand, sized_otherwise, waiting
 
 if TYPE_CHECKING:
     from support.sim.cluster import Doc
@@ -61,6 +61,7 @@ def unsettled(world: SimWorld) -> list[str]:
         for work, since in world.account.ghosts().items()
         if str(work) not in in_no_queue
     ]
+    problems += sized_otherwise(world)
     return [*problems, *strays(world, live, may_be_kept=world.keep.failed_seconds >= KEPT_SECONDS)]
 
 

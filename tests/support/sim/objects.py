@@ -101,9 +101,7 @@ def comes_gated(job: Doc) -> bool:
 def admitted_pods(workload: Doc) -> dict[str, int]:
     """Return the pods that a Workload is admitted with, by pod set, without what it shows as reclaimable."""
     assigned = workload["status"]["admission"]["podSetAssignments"]
-    return {
-        each["name"]: (each.get("count") or 1) - _reclaimed(workload, each, each.get("count") or 1) for each in assigned
-    }
+    return {each["name"]: each.get("count", 1) - _reclaimed(workload, each, each.get("count", 1)) for each in assigned}
 
 
 def is_patient(job: Doc) -> bool:
@@ -133,6 +131,6 @@ def admitted(workload: Doc) -> int:
     """Return the milli-CPU that a Workload is admitted with, without what it shows as reclaimable."""
     found = 0
     for each in workload["status"]["admission"]["podSetAssignments"]:
-        granted, count = milli(each.get("resourceUsage", {}).get("cpu", "0")), each.get("count") or 1
-        found += granted // count * (count - _reclaimed(workload, each, count))
+        granted, count = milli(each.get("resourceUsage", {}).get("cpu", "0")), each.get("count", 1)
+        found += granted // max(1, count) * (count - _reclaimed(workload, each, count))
     return found

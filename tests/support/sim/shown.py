@@ -146,6 +146,8 @@ class Shown:
                 *_held_otherwise(core, document),
             ]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
+        if _is_covered_by_growth(core, meta["uid"], charged, due):
+            return [*found, *_held_otherwise(core, document)]
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
         found += _held_otherwise(core, document)
@@ -231,6 +233,19 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
         return []
     said = _told(document, "NoNewWork") or held.NOTHING
     return [f"WorkerCluster {name} says {said}; the manager {want}"] if said != want else []
+
+
+def _is_covered_by_growth(core: Core, uid: str, charged: Charge, due: Charge) -> bool:
+    """Say whether a slice that is granted in place of this one, and is not written yet, is charged for all of both.
+
+    A chain is charged once, and from the decision on for the slice that is to be its record.
+    """
+    chain, engine = core.knowledge.slices.of(uid), core.ledger.engine
+    target = chain.target if chain is not None else None
+    if target is None or target.uid == uid or charged or engine.phase(target.uid) is not Phase.ASSUMED:
+        return False
+    whole = engine.charged(target.uid)
+    return all(whole.get(cell, 0) >= amount for cell, amount in due.items())
 
 
 def _told(document: Doc, type_: str) -> tuple[str, str] | None:

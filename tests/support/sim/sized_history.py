@@ -24,7 +24,6 @@ from gatelift_sandbox.embedded.watches import StoreChange
 from gatelift_wire.values.keys import ANNOTATION_SIZE
 from support.manager.slice_world import an_elastic_job
 from support.sim import world
-from support.sim.account import Account
 from support.sim.agent import SimAgent
 from support.sim.cluster import TEAM, Doc, SimCluster
 from support.sim.history import ON_TERMINAL, History
@@ -135,10 +134,9 @@ class SizedHistory(History):
         patch.setattr(SimManager, "kinds", WITH_SLICES)
         patch.setattr(SimAgent, "registry", WITH_SLICES)
         patch.setattr(world, "Truth", SizeAccount)
-        patch.setattr(Account, "_settle", lambda *_, **__: None)  # the gate of elastic work says nothing to it
         self.queue = queue
         super().__init__(shown=False, file=file, **of)
-        self.account.terminating_counts = file == ON_TERMINAL
+        self.account.terminating_counts = self.world.account.on_terminal = file == ON_TERMINAL
 
     @property
     def account(self) -> SizeAccount:

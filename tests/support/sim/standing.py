@@ -61,6 +61,33 @@ def waiting(world: SimWorld, group: str) -> list[str]:
     return [f"{', '.join(names)} of {group} wait, and the others run"] if names else []
 
 
+def sized_otherwise(world: SimWorld) -> list[str]:
+    """Return what is wrong with the size of elastic Jobs that run: not what is wanted, and no slice waits for quota."""
+    problems = []
+    for job in world.resizers.jobs() if world.resizers is not None else ():
+        name, wanted = job["metadata"]["name"], job["spec"].get("parallelism", 1)
+        record = world.truth.record(world.truth.whose.chain_of(world.truth.whose.workload_of(job["metadata"]["uid"])))
+        if record is None or is_over(job) or not holds(record, "QuotaReserved") or holds(record, "Finished"):
+            continue
+        has = sum(each["count"] for each in record["status"]["admission"]["podSetAssignments"])
+        behind = [each for each in _slices_behind(world, record) if not holds(each, "QuotaReserved")]
+        if has > wanted or (has < wanted and [_count(each) for each in behind] != [wanted]):
+            problems.append(
+                f"{name} wants {wanted} pods and has {has}; behind it wait {[_count(each) for each in behind]}"
+            )
+    return problems
+
+
+def _slices_behind(world: SimWorld, record: Doc) -> list[Doc]:
+    whose, uid = world.truth.whose, record["metadata"]["uid"]
+    of_chain = [each for own, each in world.truth.workloads.items() if whose.chain_of(own) == whose.chain_of(uid)]
+    return [each for each in of_chain if each["metadata"]["uid"] != uid and not holds(each, "Finished")]
+
+
+def _count(workload: Doc) -> int:
+    return int(workload["spec"]["podSets"][0]["count"])
+
+
 def is_kept(world: SimWorld, document: Doc, belongs: Belongs) -> bool:
     """Say whether a pod of a group is over at a worker while its group goes on: it stays until that ends."""
     record = world.truth.record(belongs.workload)

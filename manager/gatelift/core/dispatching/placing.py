@@ -106,7 +106,7 @@ def _commit(case: Case, owner: Owner) -> None:
     # That it was sent is said last: who was told by half is told all again, should one of these raise (HD-512).
     membership.committed(case, sent.session, tuple(one.uid or one.template for one in commit.objects))
     attempt.committed(sent.session, sent.first_sequence + len(blobs), user_gates.of(owner))
-    attempt.size.says(commit.size, sent.session)
+    attempt.size.says(commit.size, sent.session, {one.name: one.count for one in commit.pod_sets})
     giving_back.withdraw(core, attempt, now, but=attempt.cluster)
 
 

@@ -49,7 +49,8 @@ def tell(case: Case, owner: Owner) -> None:
         return
     message = _message(case, owner, number)
     if message is not None and (sent := core.send(attempt.cluster, (message,), now)).session:
-        attempt.size.says(number, sent.session)
+        told = message.pod_sets if isinstance(message, Resize) else ()
+        attempt.size.says(number, sent.session, {one.name: one.count for one in told} or None)
 
 
 def _view(core: Core, attempt: Attempt) -> ClusterView | None:

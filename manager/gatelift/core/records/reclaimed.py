@@ -18,11 +18,13 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.records import record
-from gatelift.core.records.attempt_states import LIVE
+from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 
+_CHARGED = LIVE | {AttemptState.ENDED}
+"""What has ended is charged until that is written, by what its cluster has said last (HD-601)."""
 Reclaimed = tuple[tuple[str, int], ...]
 """Pods by pod set, in the order of the Workload, without zeros."""
 
@@ -88,7 +90,7 @@ def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Work
     """
     if counted and _is_found(known, attempt):
         return known
-    over = due(known, attempt) if attempt is not None and attempt.state in LIVE else ()
+    over = due(known, attempt) if attempt is not None and attempt.state in _CHARGED else ()
     return _saying(known, over)
 
 

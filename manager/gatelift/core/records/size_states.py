@@ -79,6 +79,7 @@ class PlacedSize:
 
     `said_number`, `said_session`: what its cluster was told last. `refused`: that it does not carry out its number.
     `ahead`: what it has listed that is later than the record was then. `remaining`: what is in the way of its answer.
+    `carried`: the last size that it has as far as anybody here knows, with the counts by which it knows that number.
     """
 
     state: ChainSizeState = ChainSizeState.SETTLED
@@ -88,6 +89,7 @@ class PlacedSize:
     said_session: int = 0
     refused: SizeRefusal | None = None
     ahead: ListedSize | None = None
+    carried: ListedSize | None = None
     waits_since: float | None = None
     """Of what is to grow: since when its cluster keeps it waiting."""
     remaining: dict[str, int] = field(default_factory=dict)
@@ -133,12 +135,18 @@ class PlacedSize:
 
     # --- what its cluster is told, and says of it -------------------------------------------------------------------
 
-    def says(self, number: int, session: int) -> None:
-        """Take that its cluster was told this number in this session."""
+    def says(self, number: int, session: int, counts: dict[str, int] | None = None) -> None:
+        """Take that its cluster was told this number in this session, with these counts if with any (Size 4)."""
+        if number and counts is not None and (self.carried is None or number > self.carried.number):
+            self.carried = ListedSize(number, counts)
         self.said_number, self.said_session = number, session
         if self.refused is not None:
             pause = AGAIN_SECONDS * 2.0 ** min(self.refused.times, 16)
             self.refused = self.refused._replace(again_at=self.refused.again_at + pause)
+
+    def counts_at(self, number: int) -> dict[str, int] | None:
+        """Return what an answer of its cluster to this number is about; None where nobody here knows."""
+        return self.carried.granted if self.carried is not None and self.carried.number == number else None
 
     def is_said(self, number: int, session: int) -> bool:
         """Say whether its cluster was told this number in this session."""
@@ -176,7 +184,8 @@ class PlacedSize:
 
     def lists(self, number: int, granted: tuple[tuple[str, int], ...], *, above: int) -> None:
         """Take the size that it is listed with, and what that grants; `above`: the number that its record has."""
-        self.ahead = ListedSize(number, dict(granted)) if number > above else None
+        self.carried = ListedSize(number, dict(granted)) if number else self.carried
+        self.ahead = self.carried if number > above else None
 
     def is_ahead(self, number: int) -> bool:
         """Say whether its cluster has listed a later size than this."""

@@ -12,6 +12,7 @@ from gatelift_kube.values.resources import (
     RESOURCE_FLAVOR,
     WORKER_CLUSTER,
     WORKLOAD,
+    ObjectKey,
     ObjectRef,
 )
 
@@ -33,6 +34,7 @@ def look_at(core: Core, ref: ObjectRef) -> None:
         core.agenda.mark(Key(look, ref.key))
     if ref.resource == WORKLOAD:
         core.mark_owners_waiting_for(ref.key)
+        _look_at_record(core, ref.key)
     if ref.resource in core.kinds.travelling:
         core.agenda.mark(Key(Look.OWNER, ref.key, ref.resource))
         owner = core.knowledge.owners.get(ref)
@@ -40,6 +42,14 @@ def look_at(core: Core, ref: ObjectRef) -> None:
             core.mark_owner(owner)
         for key in core.sought.of(ref):
             core.agenda.mark(key)
+
+
+def _look_at_record(core: Core, key: ObjectKey) -> None:
+    """Mark the record of the chain of a slice: whoever ends that writes to this one first, and is answered (HD-600)."""
+    known = core.knowledge.workloads.get(key)
+    chain = core.knowledge.slices.of(known.metadata.uid) if known is not None else None
+    if chain is not None and chain.record is not None and chain.record.key != key:
+        core.mark_workload(chain.record.key)
 
 
 def changed(core: Core, ref: ObjectRef, now: float) -> None:

@@ -74,6 +74,8 @@ def step(case: Case, owner: Owner) -> bool:
 
 def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     """Take the step of what has a record, or goes back to the queue with a slice behind it."""
+    if (edited := _edited(wish)) is not None:
+        return _put_back(wish, target, edited)
     grows, lowers = sizes.is_raised(wish.asked, wish.wanted), wish.lower != wish.asked
     wishes = wish.case.core.knowledge.slices.wishes
     if grows:
@@ -87,6 +89,24 @@ def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     if target is not None:
         return _end(wish.case, wish.owner, target)
     return lowers and _resize(wish, wish.case.known, wish.chain.highest + 1, wish.lower)
+
+
+def _edited(wish: _Wish) -> Counts | None:
+    """Return what its cluster has by the number of the record, where somebody has written less beside it (HD-602)."""
+    record, attempt = wish.chain.record, wish.case.attempt
+    carried = attempt.size.counts_at(record.number) if record is not None and attempt.live else None
+    return carried if carried is not None and sizes.is_raised(wish.asked, carried) else None
+
+
+def _put_back(wish: _Wish, target: Workload | None, edited: Counts) -> bool:
+    """Write what its cluster has, as far as it is wanted, by a number that nobody had."""
+    chain, counts = wish.chain, sizes.lowered({**wish.asked, **edited}, wish.wanted)
+    if target is None or chain.target is None:
+        return _resize(wish, wish.case.known, chain.highest + 1, counts)
+    number = chain.target.number - 1
+    if number in {each.number for each in chain.slices}:
+        return _resize(wish, target, chain.highest + 2, wish.wanted)
+    return _resize(wish, wish.case.known, number, counts)
 
 
 def _beside(wish: _Wish, target: Workload, *, lowers: bool) -> bool:

@@ -31,10 +31,13 @@ def give_back(case: Case) -> bool:
     view, session = core.view(attempt.cluster), attempt.size.answered_in
     answered = view is not None and view.open and core.sessions.keeps(attempt.cluster, session)
     answered = answered and attempt.size.is_answered(size.number, session) and not attempt.size.is_ahead(size.number)
-    reserve = following.reserve_of(known)
-    if not (lowers and answered) or reserve is None:
+    reserve, carried = following.reserve_of(known), attempt.size.counts_at(size.number)
+    if not (lowers and answered) or reserve is None or carried is None:
         return False
-    admission = size_writes.lowered(reserve.admission, wanted)
+    left = {name: max(count, carried.get(name, 0)) for name, count in wanted.items()}
+    admission = size_writes.lowered(reserve.admission, left)
+    if admission == reserve.admission:
+        return False  # somebody has edited the counts, and its cluster has others by that number (HD-602)
     attempt.regranted(reserve._replace(admission=admission), known.metadata.resource_version)
     api_requests.patch_workload(
         core, known, size_writes.shrink_write(known, admission, core.wall.text(case.now)), Purpose.SHRINK
