@@ -51,8 +51,11 @@ def watch(case: Case) -> None:
     Not at home: nobody could stop those that are late there, whose user's object wants them.
     """
     core, attempt, settings = case.core, case.attempt, case.core.settings.readiness
-    number, owner = core.knowledge.slices.number_of(case.rec.uid), case.work.only_object
-    if settings is None or owner is None or attempt.cluster == LOCAL_CLUSTER or not is_growing(case):
+    number = core.knowledge.slices.number_of(case.rec.uid)
+    if settings is None or not number or attempt.cluster == LOCAL_CLUSTER or not is_growing(case):
+        return
+    owner = case.work.only_object  # what has a size is one object's
+    if owner is None:
         return
     due = attempt.size.is_late_since(number, case.now) + settings.timeout
     if case.now < due:
