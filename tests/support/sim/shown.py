@@ -8,6 +8,7 @@ phase, why they wait against what it has to say, quota against its charge. Neigh
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gatelift.core.api.agenda import Key
@@ -36,6 +37,8 @@ KEPT_OUT = (
     "UnreadablePodTemplate",
 )
 """Reasons of the manager's own, before the engine is asked."""
+_GROWS = re.compile(r"^It grows what runs from [^:]*: ")
+"""How a slice that waits to grow what runs says that it does, before it says what the engine has to say."""
 Charge = dict[tuple[str, str], int]
 """Milli-CPU by flavor and resource."""
 
@@ -203,8 +206,8 @@ def _waits_for_another_reason(core: Core, document: Doc) -> list[str]:
         return [f"Workload {name} says {said}; nothing keeps it out"]
     if core.ledger.engine.is_due(core.now):
         return []  # all is halted: what it has to say it is asked with the first decision after that
-    want = core.ledger.engine.state.entries[uid].want
-    return [f"Workload {name} says {said}; the engine {want}"] if want is not None and said != want else []
+    want, why = core.ledger.engine.state.entries[uid].want, (said[0], _GROWS.sub("", said[1]))
+    return [f"Workload {name} says {said}; the engine {want}"] if want is not None and why != want else []
 
 
 def _held_otherwise(core: Core, document: Doc) -> list[str]:
