@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_wire.values.keys import ANNOTATION_AT_DEADLINE, ANNOTATION_RESIZE_DEADLINE
+from gatelift_kinds.shared.resize_wishes import AT_DEADLINE, RESIZE_DEADLINE
 from gatelift_wire.values.messages import Bid, BidKind, Stop
 from gatelift_wire.values.refusals import Refusal
 from support.manager.slice_world import THE_JOB, all_slices, an_answering_chain, resize, seen, the_attempt, used
@@ -16,7 +16,7 @@ from support.manager.world import World
 def a_refused_growth(policy: str, **of: Any) -> World:
     """Return a chain whose cluster has no room for what its user wants, and what is to become of that after 60 s."""
     world = an_answering_chain(**of)
-    marks = {ANNOTATION_RESIZE_DEADLINE: "60", **({ANNOTATION_AT_DEADLINE: policy} if policy else {})}
+    marks = {RESIZE_DEADLINE: "60", **({AT_DEADLINE: policy} if policy else {})}
     world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
     world.agents["a"].grows = lambda offer: Bid(
         key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_BUSY, text="no room", size=offer.size
@@ -75,7 +75,7 @@ def test_sl_52_a_growth_moves_the_whole_chain() -> None:
 
 def test_sl_52_what_waits_for_quota_of_its_queue_has_no_deadline() -> None:
     world = an_answering_chain(cpu=4)
-    marks = {ANNOTATION_RESIZE_DEADLINE: "60", ANNOTATION_AT_DEADLINE: "rollback"}
+    marks = {RESIZE_DEADLINE: "60", AT_DEADLINE: "rollback"}
     world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
     resize(world, 5)
     world.advance(600.0)
@@ -112,7 +112,7 @@ def test_sl_52_a_growth_that_is_written_and_refused_is_taken_back_by_a_later_siz
 def test_sl_52_a_growth_that_is_written_and_refused_moves_the_whole_chain_and_says_so_once() -> None:
     world = an_answering_chain()
     agent = world.agents["a"]
-    marks = {ANNOTATION_RESIZE_DEADLINE: "60", ANNOTATION_AT_DEADLINE: "move"}
+    marks = {RESIZE_DEADLINE: "60", AT_DEADLINE: "move"}
     world.api.edit(THE_JOB, lambda job: job["metadata"]["annotations"].update(marks))
     agent.refuse_size = Refusal.QUOTA_BUSY
     agent.answers = False

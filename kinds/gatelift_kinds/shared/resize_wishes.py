@@ -13,7 +13,9 @@ from gatelift_kube.values.numbers import whole
 
 RESIZE_FLAVOR = "gatelift.dev/resize-flavor"
 RESIZE_DEADLINE = "gatelift.dev/resize-deadline"
+"""For how many seconds a growth may wait for the cluster on which it runs."""
 AT_DEADLINE = "gatelift.dev/resize-at-deadline"
+"""And what becomes of it then: it waits on, or is rolled back, or all of it moves."""
 VALUES: dict[str, tuple[str, ...]] = {
     markers.SCALE_UP_STRATEGY: ("atomic", "partial"),  # Kueue's: all of a growth or nothing, or any part of it
     RESIZE_FLAVOR: ("migrate",),

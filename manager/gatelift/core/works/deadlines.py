@@ -24,11 +24,11 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import slice_moments, slice_texts
 from gatelift.core.works import growing, past_slices
 from gatelift_kinds.shared import sizes
+from gatelift_kinds.shared.resize_wishes import AT_DEADLINE, RESIZE_DEADLINE
 from gatelift_kinds.shared.sizes import Counts
 from gatelift_kube.objects.conditions import find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.numbers import whole
-from gatelift_wire.values.keys import ANNOTATION_AT_DEADLINE, ANNOTATION_RESIZE_DEADLINE
 
 DEFAULT_SECONDS = 300.0
 NAMES_TRIED = 16
@@ -51,12 +51,12 @@ _POLICIES = {each.value: each for each in AtDeadline}
 
 def policy(owner: Owner) -> AtDeadline:
     """Return what the user of an object wants then; anything else is the default."""
-    return _POLICIES.get(owner.object.metadata.annotations.get(ANNOTATION_AT_DEADLINE, ""), AtDeadline.KEEP)
+    return _POLICIES.get(owner.object.metadata.annotations.get(AT_DEADLINE, ""), AtDeadline.KEEP)
 
 
 def seconds(owner: Owner) -> float:
     """Return how long its cluster is waited for: whole seconds; anything else is the default."""
-    said = owner.object.metadata.annotations.get(ANNOTATION_RESIZE_DEADLINE)
+    said = owner.object.metadata.annotations.get(RESIZE_DEADLINE)
     found = whole(said) if said is not None else None
     return float(found) if found is not None and found > 0 else DEFAULT_SECONDS
 
