@@ -11,7 +11,6 @@ Run: `python -m support.agent.size_walks --first 0 --count 1000`.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from gatelift_agent.core.values.settings import AgentMode
 from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
 from gatelift_wire.values.sizes import PlacementSize, Resize
+from support import walks_many
 from support.agent.late_stage import LateStage, LateTrainingStage
 from support.agent.size_account import SizeAccount, SizeTruthError
 from support.agent.size_stage import a_job, deleting, gated, over, sets
@@ -281,22 +281,5 @@ class SizeWalk:
         return "; ".join([*lines, f"waiting {waits}", *self.told[-8:]])
 
 
-def main() -> None:
-    """Live through many, and tell which break a promise."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1000)
-    chosen = parser.parse_args()
-    failed = 0
-    for seed in range(chosen.first, chosen.first + chosen.count):
-        try:
-            SizeWalk(seed).live()
-        except SizeTruthError as error:
-            failed += 1
-            sys.stdout.write(f"{error}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"{chosen.count} walks, {failed} failed\n")
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(walks_many.main(__doc__, lambda seed: SizeWalk(seed).live(), SizeTruthError))

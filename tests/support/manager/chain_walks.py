@@ -12,7 +12,6 @@ Run: `python -m support.manager.chain_walks --first 0 --count 1000`.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections import deque
@@ -23,6 +22,7 @@ from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, Create, Delete, Pat
 from gatelift_kube.values.resources import WORKLOAD, ObjectRef
 from gatelift_wire.values.keys import ANNOTATION_EPOCH, PlacementKey
 from gatelift_wire.values.messages import Commit
+from support import walks_many
 from support.manager.api import ApiError, Doc, seen
 from support.manager.slice_world import (
     QUEUE,
@@ -417,22 +417,5 @@ def _told(world: World) -> str:
     return "; ".join(lines)
 
 
-def main() -> None:
-    """Live through many, and tell which break a promise."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1000)
-    chosen = parser.parse_args()
-    failed = 0
-    for seed in range(chosen.first, chosen.first + chosen.count):
-        try:
-            ChainWalk(seed).live()
-        except ChainTruthError as error:
-            failed += 1
-            sys.stdout.write(f"{error}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"{chosen.count} walks, {failed} failed\n")
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(walks_many.main(__doc__, lambda seed: ChainWalk(seed).live(), ChainTruthError))
