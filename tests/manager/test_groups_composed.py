@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 
 import pytest
 
 from gatelift.core.records.work import SeveralObjectsError
 from gatelift_kube.deciding.writes import Create, WriteError
 from gatelift_kube.values.resources import WORKLOAD
+from support.calls import calls_of
 from support.manager.builders import a_pod, a_workload, kueue_object
 from support.manager.group_world import (
     GROUP,
@@ -305,13 +305,7 @@ def test_no_event_of_one_pod_goes_through_all_pods() -> None:
         join(world, *(a_member(f"p{number}", total=size, at=number % 60) for number in range(size)))
         world.advance(60.0)
         world.api.edit(pod_ref("p0"), lambda document: document["metadata"]["annotations"].update(x="1"))
-        counted = [0]
-        sys.setprofile(lambda _frame, event, _arg: counted.__setitem__(0, counted[0] + (event == "call")))
-        try:
-            world.settle()
-        finally:
-            sys.setprofile(None)
-        return counted[0]
+        return calls_of(world.settle)[0]
 
     assert calls(400) <= calls(100) + 100
 

@@ -6,8 +6,6 @@ Counted are function calls within `handle`, of our own and of the interpreter's:
 from __future__ import annotations
 
 import copy
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,6 +21,7 @@ from gatelift_kinds.shared.made_for import OWNERS_MAX, owners_of
 from gatelift_kube.deciding.writes import Delete
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from support.calls import calls_of
 from support.manager.api import seen
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
 from support.manager.world import World, a_world
@@ -31,23 +30,6 @@ FEW, MANY = 100, 800
 """Above the events that are taken between two decisions: with as many a call decides, however many there are."""
 ASIDE = 150
 """Calls that a look may cost more with many than with few, of some thousand: what is kept in order grows a little."""
-
-
-def calls_of(act: Callable[[], Any]) -> tuple[int, Any]:
-    """Return how many functions an act calls, and its outcome."""
-    count = 0
-
-    def note(_frame: object, event: str, _of: object) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        found = act()
-    finally:
-        sys.setprofile(before)
-    return count, found
 
 
 def a_world_with_one_that_waits() -> tuple[World, Doc]:

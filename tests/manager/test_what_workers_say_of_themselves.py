@@ -19,6 +19,7 @@ from gatelift_wire.values import limits
 from gatelift_wire.values.inventory import ForeignRun
 from gatelift_wire.values.messages import Capacity, CapacityEntry, Frame, Hello
 from support.agent.hostile_words import hostile
+from support.calls import calls_of
 from support.manager.links_bench import Manager
 from support.manager.worker_cluster_api import Api
 
@@ -116,6 +117,17 @@ def test_is_10_a_capacity_is_looked_through_when_it_is_written_and_not_each_time
     manager.pass_time(3, agents=True)
     assert len(looked_through) <= 2
     assert manager.api.get("w1").status.capacity[0].used == "50m"
+
+
+CALLS_AN_ENTRY_MAX = 100
+
+
+def test_hd_695_the_largest_capacity_is_looked_through_at_some_microseconds_an_entry() -> None:
+    """HD-695: asked anew for each entry, what fields a capacity has held everybody for 60 to 100 ms."""
+    entries = tuple(replace(GOOD, flavor=f"f-{number}") for number in range(limits.CAPACITY_ENTRIES_MAX))
+    calls, found = calls_of(lambda: informing.shown(Capacity(entries=entries)))
+    assert len(found.capacity) == len(entries)
+    assert calls <= CALLS_AN_ENTRY_MAX * len(entries)
 
 
 def test_hd_112_more_than_a_record_has_room_for_is_left_out() -> None:
