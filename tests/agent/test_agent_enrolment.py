@@ -382,17 +382,25 @@ async def test_hd_632_an_identity_that_does_not_know_the_authority_is_replaced_b
     assert await _doubting(edge, tmp_path, token).ready() == found, "the token is used"
 
 
+async def _shown_by(enrolment: Enrolment) -> Identity | str:
+    """Return the identity that an agent shows, or why it has none."""
+    try:
+        return await enrolment.ready()
+    except EnrolmentError as error:
+        return str(error)
+
+
 async def test_hd_632_an_identity_is_kept_as_long_as_the_authority_may_be_its_own(edge: Edge, tmp_path: Path) -> None:
     old = await _enrolled(edge, tmp_path)
     stranger = tokens.compose("w1", bytes(24), authority.new_state(utc_now()).bundle)
-    assert await _doubting(edge, tmp_path, stranger).ready() == old, "the port shows no such CA"
+    assert await _shown_by(_doubting(edge, tmp_path, stranger)) == old, "the port shows no such CA"
     edge.rotate(lambda state: authority.announce(state, utc_now()))
     assert edge.state.following is not None
     coming = tokens.compose("w1", bytes(24), edge.state.following.certificate)
-    assert await _doubting(edge, tmp_path, coming).ready() == old, "that one signs nothing yet"
+    assert await _shown_by(_doubting(edge, tmp_path, coming)) == old, "that one signs nothing yet"
     edge.rotate(lambda _: authority.new_state(utc_now()))
-    assert await _doubting(edge, tmp_path, coming).ready() == old, "a stranger at the port proves nothing"
-    assert await _doubting(edge, tmp_path, "").ready() == old
+    assert await _shown_by(_doubting(edge, tmp_path, coming)) == old, "a stranger at the port proves nothing"
+    assert await _shown_by(_doubting(edge, tmp_path, "")) == old
 
 
 async def test_hd_632_a_certificate_of_a_ca_that_was_retired_is_renewed_by_its_key(edge: Edge, tmp_path: Path) -> None:

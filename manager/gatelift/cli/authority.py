@@ -29,7 +29,7 @@ STEP_AT = "gatelift.dev/rotation-step-at"
 """Annotation of the Secret: when the latest step of a rotation was taken. Who renewed later knows of that step."""
 KNOWN_SECONDS = 2 * REFRESH_SECONDS + authority.CLOCK_SKEW.total_seconds()
 """From a step by the clock of who takes it, until every replica knows of it by its own: it reads as often as that, a
-read takes a while, and that clock may be behind. Too early, an agent that does not know of the step counts as renewed."""
+read takes a while, and that clock may be behind. Too early, who does not know of the step would count as renewed."""
 NAMED_MAX = 3
 """Clusters that a refusal names; the others are counted."""
 
