@@ -337,3 +337,87 @@ async def test_a_crash_between_key_and_certificate_is_found_at_the_next_start(ed
     _approve(edge)
     found = await asking
     assert (found.key, found.certificate != first.certificate) == (second.key, True)
+
+
+# --- another authority -----------------------------------------------------------------------------------------------
+
+
+def _switched(edge: Edge) -> None:
+    """Have another CA sign, and the one before stay trusted, as `gatelift ca announce` and `switch --force` do."""
+    edge.rotate(lambda state: authority.announce(state, utc_now()))
+    edge.rotate(authority.switch)
+
+
+def _doubting(edge: Edge, folder: Path, token: str, *, over: bool = False) -> Enrolment:
+    """Return an agent whose dial has just come to nothing; `over`: its certificate has run out meanwhile."""
+    enrolment = _enrolment(edge, folder, token, later=2 * DAY if over else dt.timedelta())
+    if not over:
+        enrolment.unreached()
+    return enrolment
+
+
+@pytest.mark.parametrize("anew", [True, False], ids=["made-anew", "switched"])
+@pytest.mark.parametrize("over", [True, False], ids=["run-out", "valid"])
+async def test_hd_632_an_identity_that_does_not_know_the_authority_is_replaced_by_a_token_that_names_it(
+    edge: Edge, tmp_path: Path, anew: bool, over: bool
+) -> None:
+    """HD-632: it was used, or its renewal asked for, for ever: who is not trusted is not heard to refuse it."""
+    old = await _enrolled(edge, tmp_path)
+    if anew:
+        edge.rotate(lambda _: authority.new_state(utc_now()))
+    else:
+        _switched(edge)
+    token = _add_again(edge)
+    asking = spawn("enrol", _doubting(edge, tmp_path, token, over=over).ready())
+    await until(lambda: edge.cluster("w1").status.enrolment is not None, "it asks with the token")
+    kept = await DirectoryStore(tmp_path).load()
+    assert kept is not None
+    assert kept.certificate == old.certificate, "the old one stays until the new one is there"
+    asking.cancel()
+    await until(asking.done, "it is started again")
+    asking = spawn("enrol", _doubting(edge, tmp_path, token).ready())
+    _approve(edge)
+    found = await asking
+    assert (found.key, found.bundle) == (kept.next_key, edge.state.bundle)
+    assert await _doubting(edge, tmp_path, token).ready() == found, "the token is used"
+
+
+async def _shown_by(enrolment: Enrolment) -> Identity | str:
+    """Return the identity that an agent shows, or why it has none."""
+    try:
+        return await enrolment.ready()
+    except EnrolmentError as error:
+        return str(error)
+
+
+async def test_hd_632_an_identity_is_kept_as_long_as_the_authority_may_be_its_own(edge: Edge, tmp_path: Path) -> None:
+    old = await _enrolled(edge, tmp_path)
+    stranger = tokens.compose("w1", bytes(24), authority.new_state(utc_now()).bundle)
+    assert await _shown_by(_doubting(edge, tmp_path, stranger)) == old, "the port shows no such CA"
+    edge.rotate(lambda state: authority.announce(state, utc_now()))
+    assert edge.state.following is not None
+    coming = tokens.compose("w1", bytes(24), edge.state.following.certificate)
+    assert await _shown_by(_doubting(edge, tmp_path, coming)) == old, "that one signs nothing yet"
+    edge.rotate(lambda _: authority.new_state(utc_now()))
+    assert await _shown_by(_doubting(edge, tmp_path, coming)) == old, "a stranger at the port proves nothing"
+    assert await _shown_by(_doubting(edge, tmp_path, "")) == old
+
+
+async def test_hd_632_a_certificate_of_a_ca_that_was_retired_is_renewed_by_its_key(edge: Edge, tmp_path: Path) -> None:
+    """It was shown, and turned away, until it had run out."""
+    old = await _enrolled(edge, tmp_path)
+    _switched(edge)
+    await DirectoryStore(tmp_path).save(replace(old, bundle=edge.state.bundle))
+    edge.rotate(authority.retire)
+    assert (await _enrolment(edge, tmp_path, "").ready()).certificate == old.certificate
+    found = await _doubting(edge, tmp_path, "").ready()
+    assert authority.issuer_of(found.certificate, edge.state.bundle)
+    assert found.key == old.key
+
+
+async def test_hd_633_a_token_that_was_printed_before_a_switch_says_so(edge: Edge, tmp_path: Path) -> None:
+    """HD-633: its agent said "no answer" every three seconds, for ever."""
+    token = _token(edge)
+    _switched(edge)
+    with pytest.raises(EnrolmentError, match=r"names a CA that signs no more .*'gatelift cluster add w1' prints"):
+        await _enrolment(edge, tmp_path, token).ready()

@@ -101,6 +101,20 @@ async def test_a_manager_of_another_ca_is_not_trusted(edge: Edge) -> None:
     assert "certificates do not match" in await dialled.ended()
 
 
+async def test_hd_632_who_comes_to_no_connection_is_told_that_certificates_may_not_match(edge: Edge) -> None:
+    made, posted, told = signed(edge.state, "w1"), [], []
+    wrong = Identity(key=made.key.pem, certificate=made.certificate, bundle=authority.new_state(utc_now()).bundle)
+
+    async def ready() -> Identity:
+        return wrong
+
+    target = Endpoint(address=f"{HOST}:{edge.server.port}")
+    client = ManagerClient(posted.append, target, ready, lambda: told.append("unreached"))
+    client.dial(1)
+    await until(lambda: posted, "the dial ends")
+    assert told == ["unreached"]
+
+
 async def test_another_name_in_the_managers_certificate_is_accepted_when_it_is_set(edge: Edge) -> None:
     dialled = Dialled(edge.server.port, _identity(edge), server_name="localhost")
     dialled.client.dial(1)

@@ -15,16 +15,19 @@ from gatelift.core import texts
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import ReadDone, Ticked
 from gatelift.core.machine import Machine
+from gatelift.core.records.knowledge import Knowledge
 from gatelift.core.rules import kept_out
 from gatelift.core.state import asked_owners
 from gatelift_kinds.shared.made_for import OWNERS_MAX, owners_of
+from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.deciding.writes import Delete
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.values.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from support.calls import calls_of
 from support.manager.api import seen
 from support.manager.builders import NAMESPACE, Doc, a_pod, a_setting
 from support.manager.world import World, a_world
+from support.on_purpose import Broken
 
 FEW, MANY = 100, 800
 """Above the events that are taken between two decisions: with as many a call decides, however many there are."""
@@ -142,6 +145,23 @@ def test_hd_313_an_answer_about_one_owner_costs_a_look_up_for_each_other_one_at_
     assert len(reads(commands)) == 1
     assert calls < 3 * OWNERS_MAX
     assert told.workload(own, "big", ownerReferences=pods(OWNERS_MAX), labels={"x": "y"})[0] < 15 * OWNERS_MAX
+
+
+def test_hd_635_what_one_names_costs_no_look_more_while_something_of_others_could_not_be_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HD-635: it was asked of each object that it names whether that is untaken, before each look at it."""
+    monkeypatch.setattr(Contained, "surfaces", False)
+    world, own = a_world_with_one_that_waits()
+    told = Told(world)
+    _, commands = told.workload(own, "big", ownerReferences=pods(OWNERS_MAX))
+    (first,) = reads(commands)
+    Broken(monkeypatch, (Knowledge, "put_owner"), lambda _, owner, **__: owner.object.metadata.name == "bad")
+    told.tell(seen(ObjectRef(POD, ObjectKey(NAMESPACE, "bad")), a_pod("bad").document()))
+    assert world.machine.core.untaken
+    calls, commands = told.tell(ReadDone(read_id=first.read_id, ref=first.ref, object=None, raw=b""))
+    assert len(reads(commands)) == 1
+    assert calls < OWNERS_MAX
 
 
 def test_hd_313_a_workload_that_names_too_many_is_left_alone_and_says_so() -> None:

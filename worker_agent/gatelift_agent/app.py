@@ -117,7 +117,7 @@ class _AgentProcess:
         )
         self._limits = budget(per_second=config.api_per_second, in_flight=config.api_in_flight)
         target = Endpoint(address=config.manager, server_name=config.server_name, proxy=config.proxy)
-        self._stream = ManagerClient(self._post, target, self._enrolment.ready)
+        self._stream = ManagerClient(self._post, target, self._enrolment.ready, self._enrolment.unreached)
         self._api = WorkerApi(
             client,
             self._post,

@@ -27,6 +27,9 @@ app = typer.Typer(no_args_is_help=True, help="Certificate authority of the agent
 
 STEP_AT = "gatelift.dev/rotation-step-at"
 """Annotation of the Secret: when the latest step of a rotation was taken. Who renewed later knows of that step."""
+KNOWN_SECONDS = 2 * REFRESH_SECONDS + authority.CLOCK_SKEW.total_seconds()
+"""From a step by the clock of who takes it, until every replica knows of it by its own: it reads as often as that, a
+read takes a while, and that clock may be behind. Too early, who does not know of the step would count as renewed."""
 NAMED_MAX = 3
 """Clusters that a refusal names; the others are counted."""
 
@@ -92,7 +95,7 @@ def _change(context: typer.Context, namespace: str, step: Change, otherwise: str
 async def _refuse_while_some_have_not_renewed(client: Client, step_at: str, otherwise: str) -> None:
     """Raise CliError while an agent's certificate is older than the moment from which all replicas knew of a step."""
     try:
-        since = to_seconds(step_at) + 2 * REFRESH_SECONDS  # a replica reads as often as that, and a read takes a while
+        since = to_seconds(step_at) + KNOWN_SECONDS
     except ValueError:
         text = f"the Secret does not say when the last step was taken (annotation {STEP_AT}: {step_at!r})"
         raise CliError(f"{text}; if all agents have renewed since, say --force") from None

@@ -4,7 +4,8 @@ First start: a bootstrap token and a person's approval. Later: renewal over the 
 renews through `Enroll` without a token. The manager's CA is trusted by the token's hash of it, or by a file.
 
 An identity that the manager does not take any more (`refused`) is replaced by a new key where a token is configured
-that it was not enrolled with; the old one is kept until the new one has its certificate.
+that it was not enrolled with; the old one is kept until the new one has its certificate. So is one that does not know
+the manager's authority, where that token names it: nobody who is not trusted can be heard to refuse.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import grpc
 import structlog
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
@@ -42,6 +44,8 @@ ASK_AGAIN_SECONDS_MAX = 30.0
 
 RENEW_SHARE = 2 / 3
 """A certificate is renewed when this part of its life has passed: two days' cut fits into a six-day one."""
+
+NO_TARGET = "enrol: no valid certificate is there, and no address to enrol at; set enrol: host:port"
 
 EXPIRY_MARGIN_SECONDS = 30.0
 """A certificate that ends within this is not used for a new stream any more."""
@@ -102,6 +106,7 @@ class Enrolment:
         self._log = structlog.get_logger("gatelift.agent.enrolment")
         self._lock = asyncio.Lock()
         self._anew = False
+        self._doubted = False
         self.current: Identity | None = None
         self.waiting_for = ""
         """What people see while there is no certificate."""
@@ -151,6 +156,9 @@ class Enrolment:
             if self.current is None:
                 self.current = Identity(key=await asyncio.to_thread(new_key), bundle=self._ca_bundle)
                 await self._save(self.current)
+            if self._doubted or not self._is_valid(self.current):
+                self._doubted = False
+                await self._mend(self.current)
             while not self._is_valid(self.current):
                 try:
                     await self._ask_for(self._lacking)
@@ -159,6 +167,10 @@ class Enrolment:
                         raise
                     await self._replace(self.current)
             return self.current
+
+    def unreached(self) -> None:
+        """Take that no connection came about: the certificates may not match any more, at either end."""
+        self._doubted = True
 
     def usable(self) -> bool:
         """Say whether a new stream may use what is there."""
@@ -239,9 +251,7 @@ class Enrolment:
     async def _ask(self, current: Identity) -> None:
         """Ask once. Raises _NotYetError when it is to be asked again, EnrolmentError when it is refused."""
         if self._target is None:
-            raise EnrolmentError(
-                "enrol: no valid certificate is there, and no address to enrol at; set enrol: host:port"
-            )
+            raise EnrolmentError(NO_TARGET)
         token = self._token if not current.certificate else ""
         bundle = current.bundle or await self._pinned_bundle()
         request = pb.EnrollRequest(
@@ -268,25 +278,56 @@ class Enrolment:
             self._log.info("not enrolled yet", cluster=self._cluster, why=text)
         self.waiting_for = text
 
+    async def _mend(self, current: Identity) -> None:
+        """Make good what a change of the authority did that this identity could not hear of (HD-632).
+
+        The enrolment port shows its certificate and all CAs that are trusted there. A certificate of none of them is
+        renewed by its key. Where ours have not signed the port's, nobody there can be asked or heard, and the CA that
+        an unused token names counts.
+        """
+        try:
+            shown = await self._shown() if current.certificate else []
+        except EnrolmentError:
+            return
+        if not shown:
+            return
+        if _is_signed(shown[0], current.bundle):
+            if not _is_signed(current.certificate, b"".join(shown[1:])):
+                with suppress(EnrolmentError):  # as it is for now; who is not taken asks again
+                    await self._ask(current)
+        elif self._has_new_token(current) and _is_signed(shown[0], _pinned(shown, self._token)):
+            self._log.warning("the authority is another one, enrolling anew with the configured token")
+            await self._replace(current)
+
+    async def _shown(self) -> list[bytes]:
+        """Return the certificates that the enrolment port shows, its own first. Trusts nothing."""
+        if self._target is None:
+            raise EnrolmentError(NO_TARGET)
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await asyncio.to_thread(_served_chain, self._target)
+        except (OSError, TimeoutError, ssl.SSLError) as error:
+            raise _unanswered(self._target, f"cannot be reached ({error})") from error
+
     async def _pinned_bundle(self) -> bytes:
         """Return the CA that the token's hash names, read from the enrolment port itself."""
         if self._ca_bundle:
             return self._ca_bundle
-        if not self._token or self._target is None:
+        if not self._token:
             raise EnrolmentError("token: is needed for the first certificate; 'gatelift cluster add NAME' makes one")
-        wanted = tokens.parse(self._token).ca_hash
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                chain = await asyncio.to_thread(_served_chain, self._target)
-        except (OSError, TimeoutError, ssl.SSLError) as error:
-            raise _unanswered(self._target, f"cannot be reached ({error})") from error
-        for certificate in chain:
-            if tokens.ca_hash(certificate) == wanted:
-                return certificate
-        raise EnrolmentError(
-            f"enrol {self._target.address}: its certificate is not signed by the CA that the token names;"
-            " use the token and the address of the same manager"
-        )
+        shown = await self._shown()
+        pinned, address = _pinned(shown, self._token), self._target.address if self._target is not None else ""
+        if not pinned:
+            raise EnrolmentError(
+                f"enrol {address}: its certificate is not signed by the CA that the token names;"
+                " use the token and the address of the same manager"
+            )
+        if not _is_signed(shown[0], pinned):
+            raise EnrolmentError(
+                "token: names a CA that signs no more since 'gatelift ca switch'; use a new one, which"
+                f" 'gatelift cluster add {self._cluster}' prints"
+            )
+        return pinned
 
 
 def _matching(kept: Identity | None) -> Identity | None:
@@ -371,6 +412,23 @@ async def _call(target: Endpoint, bundle: bytes, request: pb.EnrollRequest) -> p
             text = (error.details() or error.code().name).splitlines()[0]
             raise _unanswered(target, f"no answer ({text})") from error
     return response
+
+
+def _pinned(shown: list[bytes], token: str) -> bytes:
+    """Return which of the certificates that are shown is the CA that a token names; b"" where none is."""
+    wanted = tokens.parse(token).ca_hash
+    return next((each for each in shown if tokens.ca_hash(each) == wanted), b"")
+
+
+def _is_signed(certificate: bytes, bundle: bytes) -> bool:
+    """Say whether one of the CAs of a bundle has signed a certificate (PEM)."""
+    with suppress(ValueError):
+        leaf = x509.load_pem_x509_certificate(certificate)
+        for each in x509.load_pem_x509_certificates(bundle):
+            with suppress(ValueError, TypeError, InvalidSignature):
+                leaf.verify_directly_issued_by(each)
+                return True
+    return False
 
 
 def _served_chain(target: Endpoint) -> list[bytes]:

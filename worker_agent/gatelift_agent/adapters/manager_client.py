@@ -60,14 +60,22 @@ class _Stream:
 
 
 class ManagerClient:
-    """Carries out OpenStream, SendFrame and CloseStream. `identity` returns a valid one, enrolling if need be."""
+    """Carries out OpenStream, SendFrame and CloseStream. `identity` returns a valid one, enrolling if need be.
+
+    `unreached` is called where no connection came about with it.
+    """
 
     def __init__(
-        self, post: Callable[[Event], None], target: Endpoint, identity: Callable[[], Awaitable[Identity]]
+        self,
+        post: Callable[[Event], None],
+        target: Endpoint,
+        identity: Callable[[], Awaitable[Identity]],
+        unreached: Callable[[], None] = lambda: None,
     ) -> None:
         self._post = post
         self._target = target
         self._identity = identity
+        self._unreached = unreached
         self._streams: dict[int, _Stream] = {}
         self._log = structlog.get_logger("gatelift.agent.stream")
 
@@ -117,6 +125,8 @@ class ManagerClient:
             text = await self._serve(stream)
         except (ConnectError, EnrolmentError, IdentityStoreError) as error:
             text = f"{self._target.address}: {error}"
+            if isinstance(error, ConnectError):
+                self._unreached()
         except (grpc.RpcError, grpc.aio.UsageError) as error:
             text = _why(error)
         except TimeoutError:

@@ -11,7 +11,7 @@ from types import TracebackType
 import msgspec
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.api.user_objects import is_of_members
+from gatelift.core.api.user_objects import UserObject, is_of_members
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.rules import kept_record
@@ -235,12 +235,20 @@ def _is_held(core: Core, key: Key) -> bool:
 
 
 def _is_untaken(core: Core, key: ObjectKey) -> bool:
-    """Say whether something could not be taken of a Workload, or of an object that it was made for."""
+    """Say whether something could not be taken of a Workload, or of an object that it was made for.
+
+    Asked of the few that are untaken, by their places: a Workload may name thousands, and this is before each look.
+    """
     if not core.untaken:
         return False
-    known = core.knowledge.workloads.get(key)
-    refs = (*owner_refs_of(core, known), *member_refs_of(core, known)) if known is not None else ()
-    return core.untaken.holds(ObjectRef(WORKLOAD, key)) or any(core.untaken.holds(ref) for ref in refs)
+    if core.untaken.holds(ObjectRef(WORKLOAD, key)):
+        return True
+    there = core.knowledge.by_place
+    return any(
+        key in there.get(UserObject(ref.resource.kind, ref.key.namespace, ref.key.name), ())
+        for ref in core.untaken.refs()
+        if ref.resource in core.kinds.travelling
+    )
 
 
 def member_refs_of(core: Core, known: Workload) -> list[ObjectRef]:
