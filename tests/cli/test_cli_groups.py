@@ -109,6 +109,38 @@ def test_of_a_group_that_runs_is_said_who_failed_and_who_takes_its_place(stage: 
     assert "replaced  b failed, and another pod has its place" in stage.run("explain", "crew", *TEAM).out
 
 
+def test_hd_651_of_a_group_that_was_stopped_whole_is_said_how_many_to_make_again(stage: Stage) -> None:
+    """HD-651: each of its pods says its size, and there is nobody else who could."""
+    for name in "abc":
+        member(stage, name, gated=False, phase="Failed")
+    composed(stage, "a", "b", "c", conditions=[condition("Evicted", "True", "Preempted")])
+    assert told(stage)["members"]["lacks"] == "3 of 3 slots have no pod: make as many under the group's name"
+
+
+def test_hd_651_workers_that_a_driver_has_yet_to_make_lack_nobody_and_what_it_made_elsewhere_is_counted(
+    stage: Stage,
+) -> None:
+    """HD-651: it said that three of four slots have no pod, while the driver's workers ran at the worker."""
+    template = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}}
+    sets = [{"name": "driver", "count": 1}, {"name": "workers", "count": 3, "template": template}]
+    notes = {f"{K}pod-group-sets": json.dumps(sets), "gatelift.dev/placed-on": "w1"}
+    member(stage, "d", phase="Running", annotations=notes, labels={f"{K}pod-group-role": "driver"})
+    there = "workers: 2 active, 1 turned away"
+    asked = [{"name": each["name"], "count": each["count"], "template": {"spec": {"containers": []}}} for each in sets]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "d", "uid": "uid-of-d"}
+    marks = {f"{K}is-group-workload": "true", "gatelift.dev/made-there": there}
+    metadata = {"ownerReferences": [owner], "annotations": marks, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    assigned = [{"name": each["name"], "count": each["count"]} for each in sets]
+    status = {**GRANTED, "admission": {"clusterQueue": "all", "podSetAssignments": assigned}, "clusterName": "w1"}
+    stage.server.put(
+        WORKLOAD, "crew", "team", metadata=metadata, spec={"queueName": "main", "podSets": asked}, status=status
+    )
+    found = told(stage)["members"]
+    assert (found["objects"], found["lacks"]) == ({"wanted": 4, "let go": 1}, "")
+    assert found["made_there"] == there
+    assert f"made      by its driver where it runs: {there}" in stage.run("explain", "crew", *TEAM).out
+
+
 def test_of_a_member_that_leaves_is_said_since_when_and_who_waits_for_it(stage: Stage) -> None:
     asked = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=42)
     until = to_text(asked.timestamp() + 60)

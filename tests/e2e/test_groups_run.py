@@ -11,7 +11,7 @@ from gatelift_kube.values.resources import POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e import group_story
 from support.e2e.groups import PLACES, RETRIABLE, Group, K
-from support.e2e.world import MODULE_SECONDS, World
+from support.e2e.world import GPU, MODULE_SECONDS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
@@ -35,10 +35,10 @@ async def test_pg_1_2_the_documents_manifests_run_as_one_under_one_quota(world: 
 
 @PLACES
 async def test_pg_11_3_all_succeed_and_the_group_is_done(world: World, queue: str) -> None:
-    """PG-11, PG-3: two roles, one Workload; its pods stay, without our finalizer."""
+    """PG-11, PG-3: two roles, one Workload; its pods stay, without our finalizer. HD-650: also such that tolerate."""
     group = Group(world, "done", queue)
     await group.make("a", SOON, cpu="200m")
-    await group.make("bc", SOON)
+    await group.make("bc", SOON, tolerations=[{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}])
     done = await group.says("Finished", "True", "Succeeded", "Pods succeeded: 3/3")
     assert sorted(each["count"] for each in done["spec"]["podSets"]) == [1, 2]
     await group.are_held("")

@@ -96,6 +96,30 @@ def test_bg_16_a_later_pod_of_another_shape_is_never_let_go_and_told_and_one_lik
     assert (len(warnings(world, MISMATCH)), told_of(world), contained(world)) == (1, {"a", "c"}, [])
 
 
+TOLERATED: dict[str, list[Doc]] = {
+    "a taint": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    "a value": [{"key": "pool", "value": "a"}, {"key": "pool", "operator": "Equal", "value": "b"}],
+    "what is empty, for a while": [{"key": "x", "operator": "Exists", "value": "", "tolerationSeconds": 30}],
+}
+
+
+@pytest.mark.parametrize("case", TOLERATED)
+@pytest.mark.parametrize("home", [True, False], ids=["at home", "at a worker"])
+def test_hd_650_pods_that_tolerate_something_are_let_go_and_a_replacement_like_them_is(
+    case: str, *, home: bool
+) -> None:
+    """HD-650. What there is quota for is compared with the pods that it was given for: nothing differs."""
+    asks: Doc = {"tolerations": TOLERATED[case], "nodeSelector": {"pool": "a"}}
+    pods = [a_pod_of(name, at, total=2, fast=False, **asks) for at, name in enumerate("ab")]
+    world = at_home(*pods) if home else at_a_worker(*pods)[0]
+    assert (told_of(world), warnings(world, MISMATCH)) == ({"a", "b"}, [])
+    if home:
+        lift(world, "a", "b")
+        over(world, "a", phase="Failed")
+        join(world, a_pod_of("c", 3, total=2, fast=False, **asks), seconds=5.0)
+        assert (told_of(world), warnings(world, MISMATCH)) == ({"a", "b", "c"}, [])
+
+
 def test_bg_16_so_is_one_of_another_role() -> None:
     world = at_home(a_member("a", at=1, notes={f"{K}pod-group-fast-admission": "true"}))
     join(world, a_member("b", at=2, cpu="2", notes={f"{K}pod-group-fast-admission": "true"}), seconds=10.0)

@@ -150,6 +150,19 @@ def test_dw_3_one_of_another_shape_is_never_let_go_and_told_the_first_difference
     assert owners_of(world.find("Workload")) == ["driver"]
 
 
+def test_hd_650_a_driver_whose_workers_tolerate_something_is_let_go_and_such_a_worker_is() -> None:
+    """HD-650. What its user writes may say what is empty, which nobody else writes down."""
+    tolerations = [{"key": "gpu", "operator": "Exists", "value": ""}, {"key": "pool", "value": "a"}]
+    workers = a_set("workers", 2)
+    workers["template"]["spec"]["tolerations"] = tolerations
+    driver = a_driver(notes={f"{K}pod-group-sets": json.dumps([{"name": "driver", "count": 1}, workers])})
+    world = placed(driver)
+    lift(world, "driver")
+    join(world, a_worker("w0", at=1, tolerations=[{"key": "gpu", "operator": "Exists"}, *tolerations[1:]]))
+    assert wanted(world) == ["driver", "w0"]
+    assert warnings(world, "GroupShapeMismatch") == []
+
+
 def test_dw_3_one_of_the_declared_shape_takes_the_place() -> None:
     world = placed(a_driver(workers=1))
     lift(world, "driver")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kinds.pod_group.roles import RoleFit
-from gatelift_kinds.pod_group.shapes import difference
+from gatelift_kinds.pod_group.shapes import as_json, difference
 from gatelift_kinds.shared.json_parts import Json, objects
 from gatelift_kube.objects.kueue import PodSet, Workload
 
@@ -70,7 +70,7 @@ class AskedOfPods:
             return
         before = self._found
         self._asked, self._found = asked, {}
-        self._templates = {each.name: msgspec.to_builtins(each.template.spec) for each in asked[0]}
+        self._templates = {each.name: as_json(each.template.spec) for each in asked[0]}
         for like, uids in self._pods.items():
             if before.get(like, "") != self._text(like, spec_of(next(iter(uids)))):
                 self.unread |= uids

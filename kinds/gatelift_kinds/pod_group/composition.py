@@ -69,9 +69,11 @@ def compose(members: GroupMembers, *, fast: bool = False) -> GroupPlan | NotYet:
     if disagreement:
         return NotYet(text=disagreement)
     total = total_count(members.tally(Agreement.COUNT).agreed)
+    if not members.present:
+        return NotYet(text="no pod of the group waits or runs: make them again under the group's name")
     if total is None:
         return NotYet(text=_text("no pod of the group says how many it has: give each the same total count"))
-    if fast and members.present:
+    if fast:
         return _fast(members, total)
     if members.present < total:
         lack = total - members.present

@@ -18,7 +18,7 @@ from gatelift_kinds.pod_group.declaration import PATH, SETS_MAX, Declaration, de
 from gatelift_kinds.pod_group.marks import GroupMarks
 from gatelift_kinds.pod_group.ordered import Ordered
 from gatelift_kinds.pod_group.roles import RoleFit
-from gatelift_kinds.pod_group.shapes import mismatch
+from gatelift_kinds.pod_group.shapes import as_json, mismatch
 from gatelift_kinds.pod_group.tally import Named
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kube.objects.kueue import PodSet
@@ -142,7 +142,7 @@ def _agrees(asked: tuple[PodSet, ...], found: Declaration) -> bool:
     if [(each.name, each.count) for each in asked] != [(each.name, each.count) for each in found.sets]:
         return False
     return not any(
-        mismatch(msgspec.to_builtins(theirs.template.spec), msgspec.json.decode(mine.template)["spec"])
+        mismatch(as_json(theirs.template.spec), msgspec.json.decode(mine.template)["spec"])
         for theirs, mine in zip(asked, found.sets, strict=True)
         if mine.template is not None
     )

@@ -419,8 +419,10 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         """Return where the pods stand, whose place is whose, and what lacks."""
         seen = {uid: pod for uid, (pod, _) in self._pods.items()}
         counts = {each.name: each.count for each in workload.spec.pod_sets} if workload is not None else {}
-        lacks = self.lacks() if workload is None or workload.status.admission is None else None
-        return told.told(self.members, seen, counts, lacks.text if lacks is not None else "")
+        here = self.members.present or self._unfit  # where nobody is, the slots say it
+        lacks = self.lacks() if workload is None or (workload.status.admission is None and here) else None
+        later = {each.name for each in self._later()}
+        return told.told(self.members, seen, counts, lacks.text if lacks is not None else "", later)
 
     def releases(self, uid: str) -> bool:
         """Return whether a deleted pod may go: nothing of it is left, or of all of them; see the table in `member`."""

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import msgspec
-
-from gatelift_kinds.pod_group.shapes import asks_alike
+from gatelift_kinds.pod_group.shapes import as_json, asks_alike
 from gatelift_kinds.shared import placed_mark
 from gatelift_kinds.shared.json_parts import Json
 from gatelift_kube.objects.core import Pod
@@ -90,5 +88,5 @@ class LetGo:
         found = next((each for each in said if each in names), "")
         if found or len(names) == 1:
             return found or names[0]
-        alike = [each.name for each in self._pod_sets if asks_alike(msgspec.to_builtins(each.template.spec), spec)]
+        alike = [each.name for each in self._pod_sets if asks_alike(as_json(each.template.spec), spec)]
         return alike[0] if len(alike) == 1 else ""

@@ -27,6 +27,7 @@ from gatelift_kube.values.plain_text import plain
 
 _OF_ONE_POD = ("nodeName", "ephemeralContainers", "serviceAccount")
 """Its node, who debugs it, and a deprecated twin: of no use to another server, which sets or refuses them."""
+_OF_TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
 _NO_SHAPE = frozenset({"overhead", "priority", "volumes"})
 """What an API server computes from a class, and what a claim or a token is named."""
 
@@ -95,6 +96,12 @@ def mismatch(declared: Json, spec: Json, default_class: str = "", *, placed: boo
         return f"cannot be compared ({plain(str(error), SHOWN_CHARS_MAX)}): mend the quantity there"
 
 
+def as_json(spec: PodSpec) -> Json:
+    """Return a pod set's template as `mismatch` compares it: with lists, where the value has tuples (HD-650)."""
+    found: Json = msgspec.json.decode(msgspec.json.encode(spec))
+    return found
+
+
 def difference(template: Json, spec: Json) -> str:
     """Return the first difference between a pod set's template and the spec of a pod; "" where they ask for the same.
 
@@ -139,8 +146,12 @@ def _unplaced(wanted: Json, found: Json) -> Json:
 
 
 def _toleration(found: Json) -> str:
-    """Return a toleration as text; no operator is `Equal`, as for the scheduler."""
-    return _text({**found, "operator": found.get("operator") or "Equal"})
+    """Return a toleration as text: what is empty is as good as absent, and no operator is `Equal` (the scheduler's).
+
+    Of what is read of a Workload nothing is left that is empty, while its user may have written that (HD-650).
+    """
+    said = {name: found[name] for name in _OF_TOLERATION if found.get(name) not in {None, ""}}
+    return _text({"operator": "Equal", **said})
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ took. Neighbour: `gathering` is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from gatelift_kinds.pod_group import slots
 from gatelift_kinds.pod_group.member import MemberState
@@ -24,19 +24,24 @@ WORDS = {
     MemberState.WITHDRAWN: "withdrawn",
 }
 
+NOBODY = RoleMembers()
+"""A role of which no pod is known."""
 
-def told(members: GroupMembers, pods: Mapping[str, Pod], counts: Mapping[str, int], lacks: str) -> ToldOfAll:
-    """Return what is said of a group; `counts`: slots by role, none where no Workload is made yet."""
+
+def told(
+    members: GroupMembers, pods: Mapping[str, Pod], counts: Mapping[str, int], lacks: str, later: Collection[str] = ()
+) -> ToldOfAll:
+    """Return what is said of a group; `counts`: slots by role, none where no Workload is made yet.
+
+    `later`: roles whose pods their driver makes where it runs: who has not come yet does not lack (HD-651).
+    """
     leaving = sorted(_leaving(members, pods))
     replaced: list[Replaced] = []
     empty = 0
     for name, count in counts.items():
-        role = members.roles.get(name)
-        if role is None:
-            empty += count
-            continue
+        role = members.roles.get(name, NOBODY)
         places = slots.places(role, count)
-        empty += places.empty
+        empty += min(places.empty, role.counts[MemberState.FAILED]) if name in later else places.empty
         replaced += _replaced(role, places, pods, [uid for _, uid, of in leaving if of == name])
     return ToldOfAll(
         wanted=sum(counts.values()),

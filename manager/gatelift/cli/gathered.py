@@ -15,7 +15,7 @@ import msgspec
 from gatelift.cli.render import Typed, age
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import SERVED
-from gatelift_kinds.shared import markers
+from gatelift_kinds.shared import made_there, markers
 from gatelift_kinds.shared.gathered import Gathered, Replaced, StoppingObject
 from gatelift_kinds.shared.placed_on import PLACED_ON
 from gatelift_kube.api.client import Client, Selection
@@ -37,6 +37,7 @@ class GatheredExplanation:
     lacks: str
     replaced: tuple[str, ...]
     leaving: tuple[str, ...]
+    made_there: str = ""
     not_seen: str = ""
 
 
@@ -122,12 +123,13 @@ def explanation_of(gathered: Gathered, workload: Workload | None, now: dt.dateti
     """Return what is told of all objects at a moment."""
     told = gathered.told(workload)
     standing = ", ".join(f"{count} {word}" for word, count in told.standing)
-    wanted = f"{told.wanted} pods" if told.wanted else "pods"
+    wanted = f"{told.wanted} {'pod' if told.wanted == 1 else 'pods'}" if told.wanted else "pods"
     return GatheredExplanation(
         objects=Typed(f"{wanted}: {standing or 'none there'}", {"wanted": told.wanted, **dict(told.standing)}),
         lacks=told.lacks,
         replaced=tuple(Typed(_of_place(each), each._asdict()) for each in told.replaced),
         leaving=tuple(Typed(_of_leaving(each, now), each._asdict()) for each in told.leaving),
+        made_there=made_there.said(workload) if workload is not None else "",
     )
 
 
@@ -137,6 +139,7 @@ def lines(told: GatheredExplanation | None) -> list[tuple[str, str]]:
         return []
     return [
         ("members", told.objects),
+        ("made", f"by its driver where it runs: {told.made_there}" if told.made_there else ""),
         ("lacks", told.lacks),
         *_some("replaced", told.replaced),
         *_some("leaving", told.leaving),
