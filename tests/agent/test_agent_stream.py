@@ -102,7 +102,9 @@ async def test_a_manager_of_another_ca_is_not_trusted(edge: Edge) -> None:
 
 
 async def test_hd_632_who_comes_to_no_connection_is_told_that_certificates_may_not_match(edge: Edge) -> None:
-    made, posted, told = signed(edge.state, "w1"), [], []
+    made = signed(edge.state, "w1")
+    posted: list[events.Event] = []
+    told: list[str] = []
     wrong = Identity(key=made.key.pem, certificate=made.certificate, bundle=authority.new_state(utc_now()).bundle)
 
     async def ready() -> Identity:
