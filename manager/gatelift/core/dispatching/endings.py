@@ -175,19 +175,8 @@ def _let_go(case: Case) -> None:
         body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
             api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
-    elif (not case.work.objects and is_orphan(known)) or _is_held_by_others(case):
+    elif (not case.work.objects and is_orphan(known)) or ended_with.is_held_by_others(case):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
-
-
-def _is_held_by_others(case: Case) -> bool:
-    """Say whether its object is deleted, and stays for somebody else's finalizer: nobody says for how long (HD-576).
-
-    Until the Workload goes its record says that the object is placed, to whoever removes that cluster or leads next.
-    """
-    owner = case.work.only_object if case.work.gathered is None else None
-    if owner is None or not ends.is_deleted(owner.object.metadata):
-        return False
-    return bool(owner.object.metadata.finalizers) and owner.kind.release_step(owner.object) is None
 
 
 def finished(case: Case) -> None:
