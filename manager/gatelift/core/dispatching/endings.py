@@ -82,17 +82,26 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
         return False
     attempt.ended_as(outcome)
     placing.leave(core, attempt)
-    if outcome.how in FAILURES:
-        core.failures.failed(attempt.uid, attempt.cluster, core.now)
-        if outcome.how is Wire.REFUSED:
-            until = core.now + core.settings.dispatch.give_up_base
-            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message, outcome.reason)
+    _remember(core, attempt, outcome)
     core.mark_attempt(attempt)
     return True
 
 
 FAILURES = frozenset({Wire.REFUSED, Wire.EVICTED, Wire.ABSENT})
 """Ends that count against a cluster when the next one is chosen."""
+
+
+def _remember(core: Core, attempt: Attempt, outcome: Outcome) -> None:
+    """Remember how it ended where it was, for whoever is placed next."""
+    if outcome.how is Wire.FINISHED:
+        core.failures.was_of_use(attempt.cluster, attempt.workload.namespace)
+    elif attempt.ending is None:
+        core.failures.was_in_vain(attempt.cluster, attempt.workload.namespace, core.now, attempt.admitted_at)
+    if outcome.how in FAILURES:
+        core.failures.failed(attempt.uid, attempt.cluster, core.now)
+        if outcome.how is Wire.REFUSED:
+            until = core.now + core.settings.dispatch.give_up_base
+            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message, outcome.reason)
 
 
 def fenced(core: Core, attempt: Attempt) -> None:
