@@ -377,6 +377,7 @@ class Engine(EngineAnswers):
         Returns the names of those in which something is held and that are not there.
         """
         state = self.state
+        state.debts.recall_begins()
         queues = {name: queue.object for name, queue in state.queues.items()}
         state.debts.recall(state.ensure(), queues, state.holders)
         state.restructure()

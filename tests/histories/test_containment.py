@@ -10,6 +10,8 @@ from gatelift.core.conclusions import held, reports
 from gatelift.core.state.case import Case
 from gatelift.core.state.cluster_waiters import ClusterWaiters
 from gatelift.core.works import deciding, following, intake
+from gatelift_admission.charges.debts import Debts
+from gatelift_admission.charges.holders import Holders
 from gatelift_agent.core.advancing import progress
 from gatelift_agent.core.beginning import found_state, rebuilding
 from gatelift_agent.core.placement.placements import PlacementState
@@ -303,3 +305,53 @@ def test_hd_538_what_has_finished_is_acknowledged_though_something_raises_after_
     broken.mend()
     history.until("nothing is left of it there", lambda: not history.objects(cluster), REST_SECONDS)
     assert not history.leader.machine.core.caution.named(uid)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["as it starts", "as it runs"])
+def test_hd_644_what_one_workload_holds_that_cannot_be_listed_ends_no_manager(
+    monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    """All that is charged is made anew after an exception, so that raised as well: a manager that started ended."""
+    history = History(shown=False)
+    history.pod("bad")
+    history.until_runs("bad")
+    broken = Broken(monkeypatch, (Holders, "note"), lambda _all, entry: entry.key.name.startswith("pod-bad"))
+    if again:
+        history.edit(
+            "home", WORKLOAD, str((history.workload("bad") or {})["metadata"]["name"]), {"spec": {"priority": 3}}
+        )
+    else:
+        history.kill_leader()
+        history.until("another leads", history.leads, 120.0)
+    others_go_on(history, "good")
+    assert broken.raised
+    assert history.leader.charges("travels") == 500, "it is charged"
+    history.delete("home", POD, "bad")
+    history.until("it obeys the stop", lambda: history.containers("bad") == 0, 120.0)
+    broken.mend()
+    history.until("it is gone", lambda: history.workload("bad") is None, REST_SECONDS)
+    assert history.leader.charges("travels") == 0
+
+
+def test_hd_644_while_what_queues_owe_cannot_be_recalled_nothing_is_decided_and_all_else_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever leads next was to know what is owed to a cohort; it raised as a lead began, and ended each manager."""
+    history = History(shown=False)
+    history.pod("runs")
+    history.until_runs("runs")
+    broken = Broken(monkeypatch, (Debts, "recall"), lambda *_: True)
+    history.kill_leader()
+    try:
+        history.until("another leads", history.leads, 120.0)
+        history.passes(1.0)
+    except OnPurposeError:
+        pytest.fail("the manager ends")
+    history.pod("waits")
+    history.passes(60.0)
+    assert broken.raised
+    assert history.containers("waits") == 0
+    history.delete("home", POD, "runs")
+    history.until("it obeys the stop", lambda: history.containers("runs") == 0, 60.0)
+    broken.mend()
+    history.until("the other one runs", lambda: history.containers("waits") == 1, REST_SECONDS)

@@ -44,7 +44,11 @@ def test_pg_15_26_a_groups_pods_say_that_they_end_with_their_workload_also_those
     assert "deletionTimestamp" not in (groups.pod(history, "a") or {})["metadata"], "nothing goes before all have ended"
     history.until("ours are off", lambda: groups.held(history) == [], 60.0)
     assert [groups.told_of_end(history, name) for name in "abc"] == ["WorkloadDeleted"] * 3
-    assert theirs(history) is not None, "its pods are there"
+    history.until(
+        "its Workload goes: nobody says for how long others keep its pods (HD-642)", lambda: theirs(history) is None
+    )
+    history.passes(30.0)
+    assert (theirs(history), len(names(history))) == (None, 3), "and none is made anew"
     for name in "abc":
         history.edit("home", POD, name, {"metadata": {"finalizers": []}})
     history.until("all is gone", lambda: all_is_gone(history), 30.0)

@@ -13,7 +13,7 @@ from gatelift.core.api.events import ReadAllDone
 from gatelift.core.rules import containment, kept_owner, unrecorded
 from gatelift.core.state import predecessors
 from gatelift.core.told import telling
-from gatelift.core.works import deciding, following, intake
+from gatelift.core.works import deciding, following, intake, workloads_gone
 from gatelift_admission.engine import Engine
 from gatelift_kube.deciding.contained import Contained
 from gatelift_kube.values.resources import CLUSTER_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
@@ -142,7 +142,7 @@ def test_is_4_a_pod_whose_first_version_raised_gets_its_workload(monkeypatch: py
 
 @pytest.mark.parametrize(
     "where",
-    [(intake, "_still_placed"), (predecessors, "places_of"), (intake, "_owner_gone")],
+    [(workloads_gone, "_still_placed"), (predecessors, "places_of"), (intake, "_owner_gone")],
     ids=lambda where: where[1],
 )
 @pytest.mark.parametrize("anew", [False, True], ids=["nothing behind it", "another one of its name"])

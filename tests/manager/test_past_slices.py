@@ -54,6 +54,16 @@ def test_sl_16_the_oldest_past_slice_goes_when_there_are_more_than_are_kept(clus
     assert ([number(one) for one in all_slices(world)], used(world), len(world.runs)) == ([3, 4, 5], 7, 1)
 
 
+def test_hd_647_no_recovery_waits_for_the_epoch_of_a_slice_that_is_past() -> None:
+    """One that was not finished in the backup is finished, never raised, and placed nowhere: all dispatch waited."""
+    world = grown(1)
+    core, past = world.machine.core, ref_of(all_slices(world)[0]).key
+    core.caution.recovery.begin_raising({past})
+    core.mark_workload(past)
+    world.advance(1.0)
+    assert not core.caution.recovery.to_raise
+
+
 def test_sl_16_ten_are_kept_where_nobody_says_how_many() -> None:
     world = grown(13)
     assert [number(one) for one in all_slices(world)] == [*range(4, 14), 14]

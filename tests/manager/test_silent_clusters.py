@@ -1,4 +1,4 @@
-"""HD-572: a worker that is connected and answers no offer is waited for once, not by everybody."""
+"""HD-572: a worker that is connected and answers no offer, or none in useful time, is not waited for by everybody."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from gatelift.core.clusters.capacities import ResourceRoom
 from gatelift.core.state.open_offers import SILENT_PAUSE_SECONDS
-from gatelift_wire.values.messages import Offer
+from gatelift_wire.values.messages import Bid, BidKind, Offer
+from gatelift_wire.values.refusals import Refusal
 from support.manager.builders import a_pod, a_setting
 from support.manager.world import World, a_world
 
@@ -68,3 +69,55 @@ def test_hd_572_nor_is_it_waited_for_where_the_other_one_seems_to_be_full() -> N
     world.links.views["b"] = replace(world.links.views["b"], capacity=full)
     assert asked(world, "next") == ["a", "b"]
     assert won(world, "next") == "b", "at once"
+
+
+def answers(world: World, name: str, kind: BidKind, which: int = -1) -> None:
+    """Let an agent answer one of its offers, by default the last."""
+    offers = [message for cluster, message in world.messages(Offer) if cluster == name]
+    refusal = Refusal.QUOTA_BUSY if kind is BidKind.REFUSED else None
+    world.agents[name].say(Bid(key=offers[which].key, kind=kind, hold_seconds=30.0, refusal=refusal))
+    world.settle()
+
+
+def test_hd_643_who_refuses_just_before_the_limit_keeps_nobody_else_waiting() -> None:
+    """Each pod that might have gone there waited 290 ms: whoever answers in time was no silent one."""
+    world = a_world(a_setting(cpu=1000))
+    world.agents["a"].silent = True
+    asked(world, "first")
+    world.advance(0.29)
+    assert won(world, "first") == ""
+    answers(world, "a", BidKind.REFUSED)
+    assert won(world, "first") == "b"
+    for number in range(5):
+        asked(world, f"pod-{number}")
+        assert won(world, f"pod-{number}") == "b", "at once"
+
+
+def test_hd_643_it_is_one_of_all_again_once_it_holds_room_or_refuses_in_time() -> None:
+    for kind, seconds in ((BidKind.REFUSED, 0.09), (BidKind.HELD, 0.25)):
+        world = a_world(a_setting(cpu=1000))
+        world.agents["a"].silent = True
+        asked(world, "first")
+        world.advance(0.29)
+        answers(world, "a", BidKind.REFUSED)
+        world.advance(SILENT_PAUSE_SECONDS)
+        assert "a" in asked(world, "beside")
+        world.advance(seconds)
+        answers(world, "a", kind)
+        assert not world.machine.core.open_offers.is_silent("a"), kind
+
+
+def test_hd_645_who_answers_others_only_is_not_waited_for_as_one_that_is_busy() -> None:
+    """It holds room for every second pod, so it is asked alone, and seemed to be at work for the others: 20 s each."""
+    world = a_world(a_setting(cpu=1000))
+    for name, used in (("a", 0), ("b", 60_000)):
+        room = {"cpu": ResourceRoom(nominal=80_000, used=used, largest_fit=20_000)}
+        world.links.views[name] = replace(world.links.views[name], capacity=room)
+    asked(world, "trusted")
+    world.agents["a"].silent = True
+    assert asked(world, "passed-over") == ["a"]
+    world.advance(0.05)
+    assert asked(world, "held") == ["a"]
+    answers(world, "a", BidKind.HELD)
+    world.advance(0.06)
+    assert (won(world, "held"), won(world, "passed-over")) == ("a", "b")

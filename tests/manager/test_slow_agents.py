@@ -138,10 +138,20 @@ def test_who_has_answered_anything_since_is_slow_and_not_silent() -> None:
     offers = OpenOffers()
     offers.sent("a", KEYS[5], 9.0)
     offers.sent("a", KEYS[0], 10.0)
-    assert not offers.works("a", 10.0)
+    assert not offers.works("a", 10.0, 10.0)
     offers.answered("a", KEYS[5], 10.5, held=False)
-    assert offers.works("a", 10.0)
-    assert not offers.works("a", 10.5)
+    assert offers.works("a", 10.0, 10.0)
+    assert not offers.works("a", 10.5, 10.0)
+
+
+def test_hd_645_who_answers_what_it_was_asked_later_does_not_come_to_this() -> None:
+    offers = OpenOffers()
+    offers.sent("a", KEYS[0], 10.0)
+    offers.sent("a", KEYS[1], 10.1)
+    offers.answered("a", KEYS[1], 10.5, held=True)
+    assert not offers.works("a", 10.2, 10.0)
+    offers.answered("a", KEYS[0], 10.6, held=True)
+    assert offers.works("a", 10.2, 10.1)
 
 
 def test_hd_274_a_bid_that_answers_no_offer_says_nothing_of_its_cluster() -> None:
@@ -149,5 +159,5 @@ def test_hd_274_a_bid_that_answers_no_offer_says_nothing_of_its_cluster() -> Non
     offers = OpenOffers()
     offers.sent("a", KEYS[0], 10.0)
     assert not offers.answered("a", KEYS[5], 10.5, held=True)
-    assert not offers.works("a", 10.0)
+    assert not offers.works("a", 10.0, 10.0)
     assert not offers.trusted("a")

@@ -54,6 +54,8 @@ class Debts:
     """UID of each that holds quota of a debt -> of how many."""
     left: dict[str, tuple[Entry, str]] = field(default_factory=dict)
     """Who of them was charged less since the tree was built, or elsewhere: UID -> who, and in which queue before."""
+    unrecalled: bool = False
+    """What queues say that they owe could not be taken yet."""
 
     def note(self, old: Tree, new: Tree, holders: Holders) -> None:
         """Note what each node had borrowed from a parent that it has no more."""
@@ -81,6 +83,10 @@ class Debts:
             if usage:
                 _hold_everywhere(tree, usage)
 
+    def recall_begins(self) -> None:
+        """Take that it is not known yet what queues say that they owe."""
+        self.unrecalled = True
+
     def recall(self, tree: Tree, queues: Mapping[str, ClusterQueue], holders: Holders) -> None:
         """Take what queues say of where they were charged (`charged_in`), once; the tree has to be built anew for it.
 
@@ -97,6 +103,7 @@ class Debts:
                 if root not in trees:  # the first one named is the lowest
                     trees.add(root)
                     self._owe(lender, title(node), borrowed, self._held(node, holders))
+        self.unrecalled = False
 
     def charged_in(self, tree: Tree, queue: str) -> str:
         """Return in which cohorts a queue is charged, as it says so itself (CHARGED_IN): lowest first, "" for none."""

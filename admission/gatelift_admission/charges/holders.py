@@ -102,12 +102,19 @@ class Holders:
         """Return what holds quota of `queue`; not to be changed."""
         return self.queues.get(queue, NOBODY)
 
-    def recount(self, entries: Iterable[Entry]) -> None:
-        """Make the index anew from what each entry is charged."""
-        fresh = Holders(self.by_creation, self.priority_boost)
+    def recount(self, entries: Iterable[Entry]) -> list[tuple[Entry, Exception]]:
+        """Make the index anew from what each entry is charged; return those that raise, which are left out of it.
+
+        They are charged as ever, and are no victims: an entry is read before the index is changed.
+        """
+        fresh, left_out = Holders(self.by_creation, self.priority_boost), []
         for one in entries:
-            fresh.note(one)
+            try:
+                fresh.note(one)
+            except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from being decided on)
+                left_out.append((one, error))
         self.queues, self.holds = fresh.queues, fresh.holds
+        return left_out
 
     def note(self, entry: Entry) -> bool:
         """Take note of what `entry` is charged now; True if its priority or its being evicted changed meanwhile."""

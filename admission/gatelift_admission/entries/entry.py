@@ -14,7 +14,7 @@ from typing import Final
 from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
-from gatelift_admission.entries.standings import QueueStanding, Stander
+from gatelift_admission.entries.standings import QueueMove, QueueStanding, Stander
 from gatelift_admission.flavors.assignment import Cursor
 from gatelift_admission.values.model import ElasticSlice, PodSetDemand, Usage
 from gatelift_kube.objects.kueue import Workload
@@ -144,6 +144,11 @@ class Entry(Stander):
         self.cursor_of, self.spares_of = (0, 0, 0), (0, 0)
         self.told = self.want = self.asked = self.of_chain = None
         self.superseded = False
+
+    def stand_aside(self) -> None:
+        """Be in no queue, since it raised an exception as it was looked at."""
+        self.move(QueueMove.RAISE)
+        self.queue, self.queued_local, self.ticket = "", None, 0
 
     def search_anew(self) -> None:
         """Let the next search for flavors begin at the first."""

@@ -16,7 +16,6 @@ from gatelift_admission import texts
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import RESERVING, Entry, Phase
-from gatelift_admission.entries.standings import QueueMove
 from gatelift_admission.feed.intake import is_older
 from gatelift_admission.state.known import State
 from gatelift_admission.values.amounts import QuantityError
@@ -69,8 +68,7 @@ def set_aside(state: State, entry: Entry, error: Exception) -> None:
 
 def keep_out(state: State, entry: Entry, error: Exception) -> None:
     """Do the same where the caller knows of it."""
-    entry.move(QueueMove.RAISE)
-    entry.queue, entry.queued_local, entry.ticket = "", None, 0
+    entry.stand_aside()
     state.distrust()
     if entry.phase is Phase.PENDING:
         entry.want = (texts.MISCONFIGURED, texts.faulty(type(error).__name__))

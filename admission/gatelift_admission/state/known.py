@@ -21,6 +21,7 @@ from gatelift_admission.demand.growth import Held
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.entries.reading import WorkloadReader
+from gatelift_admission.entries.standings import FAULTY
 from gatelift_admission.flavors.assignment import Pins
 from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.flavors.search import Market
@@ -154,17 +155,24 @@ class State:
 
     def _make_anew(self) -> None:
         """Make counts, the index of holders and the queues anew from the entries."""
+        self.chains.recharge()
+        for entry, error in self.holders.recount(self.entries.values()):
+            self._leaves_out(entry, error)
         waiting: dict[str, list[Entry]] = {}
         for entry in self.entries.values():
             if entry.queue:
                 waiting.setdefault(entry.queue, []).append(entry)
-        self.chains.recharge()
         self.ledger.recount(self.entries.values())
-        self.holders.recount(self.entries.values())
         for name, queue in self.queues.items():
             queue.pending = queue.pending.anew(waiting.get(name, []))
         self.bypassed.clear()
         self.doubtful = False
+
+    def _leaves_out(self, entry: Entry, error: Exception) -> None:
+        """Tell, once, of a workload that is charged and of which not even what it holds can be listed: it is aside."""
+        if entry.standing is not FAULTY:
+            entry.stand_aside()
+            self.faults.append(Fault(uid=entry.uid, key=entry.key, error=error))
 
     def _build(self) -> Tree:
         """Build the tree, and look at all again that waits."""

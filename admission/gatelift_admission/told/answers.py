@@ -74,9 +74,12 @@ class EngineAnswers:
         """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
         return statuses.flavor_is_used(self.state, name)
 
-    def charged_in(self, name: str) -> str:
-        """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none."""
-        return self.state.debts.charged_in(self.state.ensure(), name)
+    def charged_in(self, name: str) -> str | None:
+        """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none.
+
+        None while what it says of that itself could not be taken (`Engine.recall`): it is to go on saying so.
+        """
+        return None if self.state.debts.unrecalled else self.state.debts.charged_in(self.state.ensure(), name)
 
     def cohort_share(self, name: str) -> int | None:
         """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""

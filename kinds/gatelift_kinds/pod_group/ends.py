@@ -34,7 +34,7 @@ class Over(enum.Enum):
     DELETED = "deleted"
     """A person deleted its Workload: pods are ended and deleted, finalizers go, on workers too."""
     ABANDONED = "abandoned"
-    """All its pods were deleted, and nothing of them runs: finalizers go, and with the last pod the Workload."""
+    """All its pods were deleted, and nothing of them runs: finalizers go, and then the Workload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

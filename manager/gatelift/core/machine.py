@@ -225,5 +225,6 @@ class Machine:
         """Let the engine decide; should it fail, nothing is decided for a while, and all else goes on."""
         core = self.core
         with Boundary(containment.pass_failed, core, containment.DECIDING, now=now):
+            self._rebuilding.recall(core)
             self._taken = 0 if deciding.decide(core, now) else None
             containment.pass_done(core, containment.DECIDING)

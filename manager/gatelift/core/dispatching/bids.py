@@ -22,7 +22,8 @@ def busy(core: Core, asked: OfferRound, silent: list[str], now: float) -> bool:
     """Say whether one of the silent is answering others meanwhile, and so will come to this offer as well."""
     if now >= asked.since + core.settings.dispatch.queue_seconds:
         return False
-    return any(core.open_offers.works(name, max(asked.sent_at[name], asked.looked_at)) for name in silent)
+    sent = asked.sent_at
+    return any(core.open_offers.works(name, max(sent[name], asked.looked_at), sent[name]) for name in silent)
 
 
 def drop_dead(core: Core, attempt: Attempt, asked: OfferRound, now: float) -> None:

@@ -7,7 +7,7 @@ winner; `fit` says whom to ask, `bids` which answers count, `winner` writes who 
 from __future__ import annotations
 
 from gatelift.core.dispatching import bids, credit, giving_back
-from gatelift.core.dispatching.fit import candidates, haunted, pod_set_requests
+from gatelift.core.dispatching.fit import candidates, pod_set_requests, taken_last
 from gatelift.core.dispatching.uncounted import with_uncounted
 from gatelift.core.dispatching.winner import choose
 from gatelift.core.records.attempt_states import AttemptState, Internal
@@ -133,7 +133,7 @@ def _weigh(case: Case, owner: Owner, asked: OfferRound) -> None:
     bids.drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
     awaited = [name for name in silent if not core.open_offers.is_silent(name)]
-    last = haunted(case, owner, asked.bids)
+    last = taken_last(case, owner, asked.bids)
     winner = bids.best(asked, BidKind.HELD, last)
     late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
     if winner and (not awaited or late or winner == next(iter(asked.offered))):

@@ -82,17 +82,26 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
         return False
     attempt.ended_as(outcome)
     placing.leave(core, attempt)
-    if outcome.how in FAILURES:
-        core.failures.failed(attempt.uid, attempt.cluster, core.now)
-        if outcome.how is Wire.REFUSED:
-            until = core.now + core.settings.dispatch.give_up_base
-            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message, outcome.reason)
+    _remember(core, attempt, outcome)
     core.mark_attempt(attempt)
     return True
 
 
 FAILURES = frozenset({Wire.REFUSED, Wire.EVICTED, Wire.ABSENT})
 """Ends that count against a cluster when the next one is chosen."""
+
+
+def _remember(core: Core, attempt: Attempt, outcome: Outcome) -> None:
+    """Remember how it ended where it was, for whoever is placed next."""
+    if outcome.how is Wire.FINISHED:
+        core.failures.was_of_use(attempt.cluster, attempt.workload.namespace)
+    elif attempt.ending is None:
+        core.failures.was_in_vain(attempt.cluster, attempt.workload.namespace, core.now, attempt.admitted_at)
+    if outcome.how in FAILURES:
+        core.failures.failed(attempt.uid, attempt.cluster, core.now)
+        if outcome.how is Wire.REFUSED:
+            until = core.now + core.settings.dispatch.give_up_base
+            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message, outcome.reason)
 
 
 def fenced(core: Core, attempt: Attempt) -> None:
@@ -175,19 +184,8 @@ def _let_go(case: Case) -> None:
         body = metadata_patches.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
             api_requests.patch_workload(core, known, body, Purpose.RELEASE_WORKLOAD, status=False)
-    elif (not case.work.objects and is_orphan(known)) or _is_held_by_others(case):
+    elif (not case.work.objects and is_orphan(known)) or ended_with.is_held_by_others(case):
         api_requests.delete_workload(core, known, Purpose.DELETE_WORKLOAD)
-
-
-def _is_held_by_others(case: Case) -> bool:
-    """Say whether its object is deleted, and stays for somebody else's finalizer: nobody says for how long (HD-576).
-
-    Until the Workload goes its record says that the object is placed, to whoever removes that cluster or leads next.
-    """
-    owner = case.work.only_object if case.work.gathered is None else None
-    if owner is None or not ends.is_deleted(owner.object.metadata):
-        return False
-    return bool(owner.object.metadata.finalizers) and owner.kind.release_step(owner.object) is None
 
 
 def finished(case: Case) -> None:

@@ -146,13 +146,15 @@ def _too_small(view: ClusterView, want: Requirements) -> str:
 class ClusterRank(NamedTuple):
     """The sort key of a cluster.
 
-    Fits without preemption, ends of this workload, real room (KEP-6143), answers, free share, weight, failures, load.
+    Fits without preemption, ends of this workload, real room (KEP-6143), answers, keeps what it takes, free share,
+    weight, failures, load.
     """
 
     full: bool
     ended: int
     haunted: bool
     silent: bool
+    in_vain: bool
     used: float
     lightness: int
     failures: float
@@ -175,7 +177,7 @@ def rank(view: ClusterView, want: Requirements, failures: float, load: int = 0, 
         if room.nominal > 0:
             free = min(free, max(0, room.nominal - room.used) / room.nominal)
     used, failed = -round(free, 3), round(failures, 2)
-    return ClusterRank(not fits, ended, False, False, used, -view.weight, failed, load, view.name)
+    return ClusterRank(not fits, ended, False, False, False, used, -view.weight, failed, load, view.name)
 
 
 def is_haunted(core: Core, view: ClusterView, want: Requirements) -> bool:
@@ -188,14 +190,16 @@ def is_haunted(core: Core, view: ClusterView, want: Requirements) -> bool:
     return False
 
 
-def haunted(case: Case, owner: Owner, clusters: Iterable[str]) -> frozenset[str]:
-    """Return of clusters those that are to be taken last, since what they have may still be occupied."""
+def taken_last(case: Case, owner: Owner, clusters: Iterable[str]) -> frozenset[str]:
+    """Return of clusters those that are to be taken last: they may still be occupied, or they keep nothing."""
     core = case.core
+    namespace = case.known.metadata.namespace
+    in_vain = frozenset(name for name in clusters if core.failures.is_in_vain(name, namespace, case.now))
     if not core.ledger.early:
-        return frozenset()
+        return in_vain
     want = wanted(case.known, owner, case.attempt)
     views = ((name, core.view(name)) for name in clusters)
-    return frozenset(name for name, view in views if view is not None and is_haunted(core, view, want))
+    return in_vain.union(name for name, view in views if view is not None and is_haunted(core, view, want))
 
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
@@ -231,7 +235,11 @@ def candidates(case: Case, owner: Owner) -> tuple[list[ClusterRank], list[str]]:
             load = len(core.placements.at(name)) + len(core.placements.unapplied(name))
             failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
             ranks = rank(view, want, failures, load, ended)
-            ranks = ranks._replace(haunted=is_haunted(core, view, want), silent=core.open_offers.is_silent(name))
+            ranks = ranks._replace(
+                haunted=is_haunted(core, view, want),
+                silent=core.open_offers.is_silent(name),
+                in_vain=core.failures.is_in_vain(name, want.namespace, now),
+            )
             (shut if mute else ranked).append(ranks)
     return sorted(ranked) or ([] if short else sorted(shut)), short
 

@@ -31,7 +31,8 @@ def is_to_come(case: Case) -> bool:
     if is_to_be_shown(case):
         return False
     if case.work.gathered is not None:
-        return not attempt.told.ends and _names_any(case, case.work.gathered)  # each shows first how it ended
+        to_go = not attempt.told.ends and _names_any(case, case.work.gathered)  # each shows first how it ended
+        return to_go and not is_held_by_others(case)
     owner = case.work.only_object
     if owner is None or not owner.kind.ends_with_workload or ends.is_deleted(owner.object.metadata):
         return False
@@ -40,6 +41,24 @@ def is_to_come(case: Case) -> bool:
     if case.rec.finished or owner.kind.outcome(owner.object) is not None:
         return False
     return owner.kind.equivalent(known, owner.object)
+
+
+def is_held_by_others(case: Case) -> bool:
+    """Say whether all of its objects are deleted, and stay for somebody else's finalizers: nobody says for how long.
+
+    Until the Workload goes its record says that they are placed, to whoever removes that cluster or leads next
+    (HD-576). Of several nothing runs or may by then, so none is made of them anew (HD-642).
+    """
+    gathered = case.work.gathered
+    if gathered is not None and (case.rec.finished or not gathered.is_abandoned):
+        return False
+    return bool(case.work.objects) and all(map(_stays_for_others, case.work.objects))
+
+
+def _stays_for_others(owner: Owner) -> bool:
+    """Say whether an object is deleted, and no finalizer of ours keeps it."""
+    meta = owner.object.metadata
+    return ends.is_deleted(meta) and bool(meta.finalizers) and owner.kind.release_step(owner.object) is None
 
 
 def is_to_be_shown(case: Case) -> bool:

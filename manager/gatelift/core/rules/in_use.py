@@ -35,7 +35,8 @@ _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 def queue(core: Core, key: Key, known: ClusterQueue) -> bool:
     """Keep a ClusterQueue while it is in use, and say on it where it is charged; say if a write was asked for."""
     engine, name = core.ledger.engine, key.object.name
-    said = {CHARGED_IN: engine.charged_in(name)} if known.metadata.deletion_timestamp is None else {}
+    charged_in = engine.charged_in(name) if known.metadata.deletion_timestamp is None else None
+    said = {CHARGED_IN: charged_in} if charged_in is not None else NOTHING_SAID
     return _keeps(core, key, known, used=engine.queue_is_used(name), said=said)
 
 

@@ -41,6 +41,16 @@ ENDED_MAX = 50_000
 """Workloads of which it is remembered where they ended; the oldest go first, at the price of one more try there."""
 
 
+IN_VAIN_SECONDS = 60.0
+"""What ends at a cluster, and not well, so soon after it was admitted was placed in vain."""
+IN_VAIN_MAX = 3
+"""So many of a namespace in a row, and other clusters go first for it."""
+IN_VAIN_REST_SECONDS = 60.0
+"""For so long: then another one is tried there, at the cost of the time that it takes to be queued again."""
+IN_VAIN_KEPT = 10_000
+"""(cluster, namespace) pairs of which that is remembered; the oldest go first."""
+
+
 class _Refused(NamedTuple):
     """Until when a cluster is not asked for a workload, in words and by the reason that its agent gave."""
 
@@ -57,6 +67,8 @@ class DispatchFailures:
     _weight: dict[str, tuple[float, float]] = field(default_factory=dict)
     _avoid: dict[tuple[str, str], _Refused] = field(default_factory=dict)
     _avoid_at: dict[str, dict[str, None]] = field(default_factory=dict)  # cluster -> workloads that it has refused
+    _in_vain: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """Cluster and namespace -> how many of it were placed there in vain in a row, and when the last."""
     _given_up: dict[str, tuple[int, float]] = field(default_factory=dict)
     _ended: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     """Workload -> cluster -> how often it ended there lately, and when that was counted."""
@@ -76,6 +88,31 @@ class DispatchFailures:
     def ended(self, uid: str, cluster: str, now: float) -> int:
         """Return how often a workload ended there lately, in whole numbers: others are asked first (HD-264)."""
         return round(self._fading(self._ended.get(uid, {}).get(cluster), now))
+
+    def was_in_vain(self, cluster: str, namespace: str, now: float, admitted_at: float | None) -> None:
+        """Note that a placement ended there and not well; what ran for some time was not in vain.
+
+        `admitted_at` None: by a leader before, or not by all checks yet, which says nothing.
+        """
+        if admitted_at is None:
+            return
+        count, _ = self._in_vain.pop((cluster, namespace), (0, 0.0))
+        if now <= admitted_at + IN_VAIN_SECONDS:
+            self._in_vain[cluster, namespace] = (count + 1, now)
+        if len(self._in_vain) > IN_VAIN_KEPT:
+            del self._in_vain[next(iter(self._in_vain))]
+
+    def was_of_use(self, cluster: str, namespace: str) -> None:
+        """Note that a placement there came to its own end."""
+        self._in_vain.pop((cluster, namespace), None)
+
+    def is_in_vain(self, cluster: str, namespace: str, now: float) -> bool:
+        """Say whether what a namespace had placed there lately ended at once, each time: it is kept by none (HD-646).
+
+        Of other namespaces that says nothing: why it ended may be its own doing.
+        """
+        count, at = self._in_vain.get((cluster, namespace), (0, 0.0))
+        return count >= IN_VAIN_MAX and now < at + IN_VAIN_REST_SECONDS
 
     def _fading(self, noted: tuple[float, float] | None, now: float) -> float:
         weight, at = noted or (0.0, now)
@@ -107,6 +144,8 @@ class DispatchFailures:
     def forget_cluster(self, cluster: str) -> None:
         """Drop what is remembered of a cluster that is gone."""
         self._weight.pop(cluster, None)
+        for one in [one for one in self._in_vain if one[0] == cluster]:
+            del self._in_vain[one]
         self.cluster_changed(cluster, lambda _uid, _refusal: True)
 
     def cluster_changed(self, cluster: str, mends: Callable[[str, str], bool]) -> None:

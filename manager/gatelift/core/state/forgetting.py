@@ -1,6 +1,6 @@
 """What is kept in many places about one cluster, one object or one attempt, and goes from all of them together.
 
-Neighbours: `core` (has the places), `placed_counts` (of clusters), `intake` (of Workloads that are gone), `taking`.
+Neighbours: `core` (has the places), `placed_counts` (of clusters), `workloads_gone` (of what is gone), `taking`.
 """
 
 from __future__ import annotations

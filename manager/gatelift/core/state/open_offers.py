@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_wire.values.keys import PlacementKey
 
@@ -24,18 +25,32 @@ an agent that is busier than this is told apart from a dead one by its lease, no
 SILENT_PAUSE_SECONDS = 10.0
 """One that was found silent is asked beside another one so often, not waited for: its answer ends that."""
 
+LATE_SECONDS = 0.1
+"""Who holds no room and takes longer than this to say so kept others waiting for nothing: as long as the best one is
+waited for where it is asked alone, and several times as long as an agent across a continent takes."""
+
+
+class LastAnswer(NamedTuple):
+    """When a cluster answered last, and when the offer had gone out that it answered."""
+
+    at: float
+    sent_at: float
+
+
+NO_ANSWER_YET = LastAnswer(float("-inf"), float("-inf"))
+
 
 @dataclass(slots=True)
 class OpenOffers:
     """What each cluster has been asked and has not answered, oldest first; and when each answered last.
 
     One that was waited for in vain is silent until it answers, in whatever session: nobody else waits for it where
-    another one holds room (HD-572).
+    another one holds room (HD-572). So is one that takes its time to hold none, until it holds some or answers in time.
     """
 
     window: int = WINDOW
     _sent: dict[str, dict[PlacementKey, float]] = field(default_factory=dict)
-    _answered: dict[str, float] = field(default_factory=dict)
+    _answered: dict[str, LastAnswer] = field(default_factory=dict)
     _trusted: set[str] = field(default_factory=set)
     _silent: dict[str, float] = field(default_factory=dict)  # when it was asked last
 
@@ -53,10 +68,14 @@ class OpenOffers:
         A bid that answers none says nothing of the cluster (HD-274). `held`: it keeps room for us.
         """
         waiting = self._sent.get(cluster)
-        if waiting is None or waiting.pop(key, None) is None:
+        sent_at = waiting.pop(key, None) if waiting is not None else None
+        if waiting is None or sent_at is None:
             return False
-        self._answered[cluster] = now
-        self._silent.pop(cluster, None)
+        self._answered[cluster] = LastAnswer(now, sent_at)
+        if held or now <= sent_at + LATE_SECONDS:
+            self._silent.pop(cluster, None)
+        else:
+            self._silent.setdefault(cluster, now)
         (self._trusted.add if held else self._trusted.discard)(cluster)
         if not waiting:
             del self._sent[cluster]
@@ -77,13 +96,18 @@ class OpenOffers:
         """Return how many more the cluster may be asked."""
         return max(0, self.window - self.waiting(cluster, now))
 
-    def works(self, cluster: str, since: float) -> bool:
-        """Say whether the cluster has answered anything after `since`: then it is slow, not silent."""
-        return self._answered.get(cluster, since) > since
+    def works(self, cluster: str, since: float, sent_at: float) -> bool:
+        """Say whether the cluster has answered anything after `since`: then it is slow, not silent.
+
+        What counts is that it comes nearer to what was sent at `sent_at`: an answer to a later offer passes that over
+        (HD-645).
+        """
+        last = self._answered.get(cluster, NO_ANSWER_YET)
+        return last.at > since and last.sent_at <= sent_at
 
     def answered_at(self, cluster: str) -> float:
         """Return when a cluster last answered anything in this session; long ago where it has not."""
-        return self._answered.get(cluster, float("-inf"))
+        return self._answered.get(cluster, NO_ANSWER_YET).at
 
     def trusted(self, cluster: str) -> bool:
         """Say whether its last answer was to hold room, and it was not found silent since: it will hold room again."""

@@ -1,23 +1,22 @@
 """Objects of the management cluster come in: caches, engine, and which keys have to be looked at again.
 
-No decision is taken here. Neighbours: `taking` calls.
+No decision is taken here. Neighbours: `taking` calls, `workloads_gone` takes that a Workload went.
 """
 
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import names_of
-from gatelift.core.conclusions import raising, recovery, reports
-from gatelift.core.dispatching import endings, placing, releasing, waking
+from gatelift.core.conclusions import recovery
+from gatelift.core.dispatching import releasing, waking
 from gatelift.core.records import record
-from gatelift.core.records.attempts import Attempt
-from gatelift.core.records.knowledge import key_of, ref_of
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.work import Owner
 from gatelift.core.rules import in_use, kept_owner, kept_record, priorities, readiness, seeking, unrecorded
-from gatelift.core.state import forgetting, out_of_sight, predecessors, showing
+from gatelift.core.state import out_of_sight, predecessors, showing
 from gatelift.core.state.core import Core
 from gatelift.core.told import pod_moments
-from gatelift.core.works import looking_again, owners, slices_seen
+from gatelift.core.works import looking_again, owners, slices_seen, workloads_gone
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
@@ -32,7 +31,6 @@ from gatelift_kube.values.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_wire.values.keys import PlacementKey
 
 
 def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -127,6 +125,8 @@ def _former_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:
     """Take again that an object is gone whose name another one has by now: nothing of that one is touched."""
     if ref.resource in core.kinds.travelling:
         _owner_gone(core, ref, obj)
+    elif isinstance(obj, kueue.Workload):
+        workloads_gone.untaken(core, obj)
 
 
 def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
@@ -135,7 +135,9 @@ def _forget(core: Core, resource: Resource, obj: KubeObject) -> None:
     ref = ObjectRef(resource, key)
     match obj:
         case kueue.Workload():
-            workload_gone(core, key, obj.metadata.uid)
+            if core.untaken.keeps(ref, obj.metadata.uid):
+                workloads_gone.untaken(core, obj)
+            workloads_gone.taken(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
             core.knowledge.drop(obj)
             showing.forget(core, Key(Look.CLUSTER_QUEUE, key))
@@ -204,7 +206,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float, raw: bytes = b"")
     known = core.knowledge.workloads.get(key)
     again = _is_again(core, WORKLOAD, obj)
     if known is not None and known.metadata.uid != obj.metadata.uid:
-        workload_gone(core, key, known.metadata.uid)
+        workloads_gone.taken(core, key, known.metadata.uid)
     obj = kept_owner.believed(core, obj, known)
     names = names_of(core.kinds, obj)
     kind = owners.kind_of(core, names)
@@ -224,59 +226,6 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float, raw: bytes = b"")
     readiness.note(core, obj)
     core.mark_workload(key)
     looking_again.at_objects(core, obj)
-
-
-def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
-    """Take note that a Workload is gone; it is known until all that follows is done, so that it can be done again."""
-    known = core.knowledge.workloads.get(key)
-    if known is None or known.metadata.uid != uid:
-        core.caution.can_read(uid)
-        return
-    work = core.knowledge.work_of(known)
-    attempt = core.attempts.get(uid)
-    was_placed = attempt is None or bool(attempt.cluster)
-    _still_placed(core, key, known)
-    core.ledger.engine.workload_removed(uid)
-    forgetting.drop_attempt(core, uid)
-    core.caution.can_read(uid)
-    raising.raised(core, key)
-    reports.forget_ahead(core, uid)
-    core.caution.terms.is_believed(uid)
-    core.inflight.forget(ref_of(known))
-    seeking.no_more(core, known)
-    if was_placed:  # nobody waits for what never was: thousands may name one object
-        predecessors.wake(core, predecessors.places_of(core, known))
-    core.resting.forget(ref_of(known))
-    slices_seen.drop(core, key, uid)
-    core.mark_work(work)
-    core.mark_gathered_at(key)
-
-
-def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
-    """Remember a placement whose Workload is gone without a word that it has stopped, and have it stopped.
-
-    Also what a cluster names in an epoch that the record had not come to. What has told its end is answered at once:
-    that waited for a record that nobody writes any more.
-    """
-    attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
-    placed = core.knowledge.placed_uid(rec.uid)
-    if core.knowledge.slices.holder(placed) != rec.uid and (attempt is None or not attempt.live):
-        return  # a slice that is past: what runs stands on a later one
-    unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside
-    for cluster, ahead in core.caution.named(placed):
-        if not ahead.over:
-            _vanished(core, known, None, cluster, ahead.key)
-    if attempt is not None and attempt.live:
-        _vanished(core, known, attempt, attempt.cluster, attempt.key)
-    elif attempt is not None:
-        endings.vanished(core, attempt)
-    elif unmade and core.leads(core.now) and rec.reserved and rec.cluster:  # gone before its attempt was made
-        _vanished(core, known, None, rec.cluster, PlacementKey(placed, rec.epoch))
-
-
-def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluster: str, placed: PlacementKey) -> None:
-    predecessors.vanished(core, known, cluster, attempt, placed)
-    placing.drop_stray(core, cluster, placed, over=False)
 
 
 def _owner_seen(core: Core, ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:

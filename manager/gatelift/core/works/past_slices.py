@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.conclusions import raising
 from gatelift.core.dispatching import giving_back
 from gatelift.core.records import metadata_patches, slice_condition, status_writes
 from gatelift.core.records.chain import OUT_OF_SYNC, REPLACED, Chain, Role, Slice
@@ -42,6 +43,8 @@ def look(core: Core, rec: Record, now: float) -> bool:
     if attempt is not None and attempt.live:
         return False  # nobody knows of what took its place: it ends as any Workload does
     _close(core, rec)
+    if rec.finished:
+        raising.raised(core, rec.ref.key)  # it is placed nowhere any more: no dispatch waits for its epoch (HD-647)
     if known.metadata.deletion_timestamp is not None:
         _let_go(core, known)
     elif not rec.finished:

@@ -23,10 +23,11 @@ REBUILDS_PER_CALL = 300
 class Rebuilding:
     """Which records are still to be read."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_left", "_recalled")
 
     def __init__(self) -> None:
         self._left: deque[ObjectKey] | None = None
+        self._recalled = False
 
     def is_done(self, core: Core, now: float) -> bool:
         """Read the next ones, bounded per call; return whether all are read, and all that follows from them is done."""
@@ -48,7 +49,14 @@ class Rebuilding:
         for known in unrecorded.remembered(core):  # before the queues are asked what they owe: for these as well
             with Boundary(containment.remembered_failed, core, known, now=now):
                 unrecorded.charge(core, known)
-        in_use.recall(core)
+        with Boundary(containment.pass_failed, core, containment.DECIDING, now=now):
+            self.recall(core)
         core.has_rebuilt()
         core.agenda.mark(DOUBTS)
         return True
+
+    def recall(self, core: Core) -> None:
+        """Ask the queues what they owe, once: before anything is decided. While that raises nothing is (HD-644)."""
+        if not self._recalled:
+            in_use.recall(core)
+            self._recalled = True
