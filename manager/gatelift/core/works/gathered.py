@@ -27,6 +27,7 @@ from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import (
     asking,
     choosing,
+    counting,
     ending_objects,
     group_words,
     looking_again,
@@ -54,6 +55,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None or work is None or work.gathered is None:
         owners.reconcile(core, ref, now)
         return
+    if counting.is_put_off(core, work, owner.look, now):
+        return
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
@@ -61,6 +64,8 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if out_of_sight.is_sought(core, owner, now) or api_requests.blocked(core, ref, owner.look, now):
         return
     if workload is not None and not _is_settled(core, work, workload, attempt):
+        return
+    if counting.is_put_off(core, work, owner.look, now):
         return
     case, uid = seen.of_workload(), owner.object.metadata.uid
     if workload is not None and _is_over(workload, attempt):
@@ -154,7 +159,7 @@ def _end(case: Case, owner: Owner) -> None:
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     """Look at all objects of a work together."""
     work = core.knowledge.works.gathered_at(key)
-    if work is None or work.gathered is None:
+    if work is None or work.gathered is None or not counting.go_on(core, work, now):
         return
     if looking_again.reads_anew(core, work, work.gathered):
         return
