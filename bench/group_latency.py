@@ -85,7 +85,7 @@ class Line:
         return found
 
     async def successions(self, samples: int) -> list[float]:
-        """Return ms from the end of one member of a group to the reservation of a group of one that waits for its share.
+        """Return ms from the end of one member of a group to the reservation of a group of one that waits for that.
 
         None of one that came too late to wait for it.
         """

@@ -148,7 +148,9 @@ class Away:
             case Place():
                 self._supervisor.spawn(word.workload, self._place(word))
             case Stop():
-                self._supervisor.spawn(word.name, self._client.delete(ObjectRef(POD, ObjectKey(NAMESPACE, word.name)), seconds=PATIENCE))
+                self._supervisor.spawn(
+                    word.name, self._client.delete(ObjectRef(POD, ObjectKey(NAMESPACE, word.name)), seconds=PATIENCE)
+                )
             case Leave():
                 self._supervisor.spawn("leave", self._leave(word))
             case _:

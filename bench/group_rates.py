@@ -1,8 +1,8 @@
 """How fast one group goes its way at a worker, and what it costs manager and agent (PF-1, PF-2). See `group_runs`.
 
 Each round is run by Gatelift and by scripts on the same API servers in turn. How fast a group runs and ends is held
-against `group_floor`, one script; what that costs against `group_pair`, two that tell each other what they see; one that
-is made and let go, and that no scheduler takes, against `bare_loop`.
+against `group_floor`, one script; what that costs against `group_pair`, two that tell each other what they see; one
+that is made and let go, and that no scheduler takes, against `bare_loop`.
 """
 
 from __future__ import annotations

@@ -92,9 +92,7 @@ class Teller:
 
 
 @asynccontextmanager
-async def served(
-    folder: Path, teller: Teller, hear: Hear, gap: float = WRITE_GAP_SECONDS
-) -> AsyncIterator[None]:
+async def served(folder: Path, teller: Teller, hear: Hear, gap: float = WRITE_GAP_SECONDS) -> AsyncIterator[None]:
     """Let the other end dial, for the time of a block; `folder` has keys and certificates, and gets the port."""
 
     async def session(requests: AsyncIterator[bytes], context: Any) -> None:

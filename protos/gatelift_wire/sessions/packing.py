@@ -2,9 +2,10 @@
 
 A write on the stream costs both ends far more than what is in it (measured: 0.2 ms of CPU to write, as much to read,
 0.01 ms for a message), so frames that wait are joined, and what nobody waits for may wait a little for company. That is
-meant for streams on which much goes on: the first writes after a calm wait for nothing (HD-690). Order never changes but for one thing: a renewal goes ahead of the chunks of an inventory, which are many and large, while a
-lease has a term. Numbers say after as before what they said, and the session does not notice: to it this is a wire that
-takes a little longer. Neighbours: `frame_writer` (drives this).
+meant for streams on which much goes on: the first writes after a calm wait for nothing (HD-690). Order never changes
+but for one thing: a renewal goes ahead of the chunks of an inventory, which are many and large, while a lease has a
+term. Numbers say after as before what they said, and the session does not notice: to it this is a wire that takes a
+little longer. Neighbours: `frame_writer` (drives this).
 """
 
 from __future__ import annotations

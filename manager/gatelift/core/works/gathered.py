@@ -55,8 +55,12 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None or work is None or work.gathered is None:
         owners.reconcile(core, ref, now)
         return
-    if counting.is_put_off(core, work, owner.look, now):
-        return
+    if not counting.is_put_off(core, work, owner.look, now):
+        _look_at_one(core, owner, work, work.gathered, now)
+
+
+def _look_at_one(core: Core, owner: Owner, work: Work, gathered: Gathered, now: float) -> None:
+    ref = owner.ref
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
@@ -65,20 +69,18 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         return
     if workload is not None and not _is_settled(core, work, workload, attempt):
         return
-    if counting.is_put_off(core, work, owner.look, now):
-        return
     case, uid = seen.of_workload(), owner.object.metadata.uid
     if workload is not None and _is_over(workload, attempt):
-        _tell_late(core, work, work.gathered, owner)
+        _tell_late(core, work, gathered, owner)
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
         _end(case, owner)
     elif case is not None and retention.ends_object(case, owner):
-        _clear_away(core, work.gathered, owner)
-    elif workload is None and work.gathered.is_left(uid):
+        _clear_away(core, gathered, owner)
+    elif workload is None and gathered.is_left(uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(uid) and not _is_unknown_there(seen):
+        if gathered.releases(uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
         else:
             shown_members.show_success(seen)

@@ -26,7 +26,17 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import made_there, pod_troubles
-from gatelift.core.works import admitting, counting, following, growing, leaving, past_slices, reclaiming, requeueing, shrinking
+from gatelift.core.works import (
+    admitting,
+    counting,
+    following,
+    growing,
+    leaving,
+    past_slices,
+    reclaiming,
+    requeueing,
+    shrinking,
+)
 from gatelift_kube.values.resources import ObjectKey
 
 
