@@ -59,11 +59,7 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         """Dial the server of `folder`."""
-        key, certificate = (folder / f"{WORKER}.key").read_bytes(), (folder / f"{WORKER}.pem").read_bytes()
-        credentials = grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes(), key, certificate)
-        options = (("grpc.ssl_target_name_override", "localhost"), ("grpc.use_local_subchannel_pool", 1))
-        target = f"127.0.0.1:{(folder / 'port').read_text()}"
-        self._channel = grpc.aio.secure_channel(target, credentials, options=options)
+        self._channel = dialled(folder)
         self._call = self._channel.stream_stream(f"/{SERVICE}/Session")()
 
     async def greets(self) -> None:
@@ -91,6 +87,14 @@ class Worker:
                 raise RuntimeError("the stream ended")
             if any(isinstance(each, kind) for each in codec.decode_from_manager(data).control):
                 return
+
+
+def dialled(folder: Path) -> grpc.aio.Channel:
+    """Return a channel of the worker's to the server of `folder`."""
+    key, certificate = (folder / f"{WORKER}.key").read_bytes(), (folder / f"{WORKER}.pem").read_bytes()
+    credentials = grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes(), key, certificate)
+    options = (("grpc.ssl_target_name_override", "localhost"), ("grpc.use_local_subchannel_pool", 1))
+    return grpc.aio.secure_channel(f"127.0.0.1:{(folder / 'port').read_text()}", credentials, options=options)
 
 
 def prepare(folder: Path) -> None:

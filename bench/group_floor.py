@@ -2,12 +2,14 @@
 
 `python -m bench.group_floor MGMT_KUBECONFIG W1_KUBECONFIG`. As `write_floor`, but pods are gathered, and a group goes
 to the worker as one: Workload, all pods gated, all let go, each shown as it runs and ends, Workload, all taken away.
+Neighbours: `group_pair` writes the same as two processes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import uvloop
@@ -36,18 +38,16 @@ class GroupFloor(Floor):
         gathered = self._gathered.setdefault(group, [])
         gathered.append((pod, raw))
         if len(gathered) == int(pod.metadata.annotations[markers.POD_GROUP_TOTAL_COUNT]):
-            self._supervisor.spawn(group, self._see_through(self._gathered.pop(group), next(self._turns)))
+            self._supervisor.spawn(group, self._see_through(self._gathered.pop(group)))
 
-    async def _see_through(self, pods: list[tuple[Pod, bytes]], cluster: str) -> None:
-        worker, (first, raw) = self._workers[cluster], pods[0]
-        workload = await self._admit(
-            group_bodies.group_workload(pods), group_bodies.grant(first, raw, len(pods)), cluster
-        )
-        key = PlacementKey(workload.metadata.uid, 1)
-        placed = group_bodies.placed(first, raw, len(pods), key, ORIGIN)
+    async def _see_through(self, pods: list[tuple[Pod, bytes]]) -> None:
+        cluster = next(self._turns)
+        worker = self._workers[cluster]
+        granted = group_bodies.grant(*pods[0], len(pods))
+        workload = await self._admit(group_bodies.group_workload(pods), granted, cluster)
         remotes = {pod.metadata.name: self._expect(pod) for pod, _ in pods}
-        bodies = (placed.body(pod.metadata.name, pod.metadata.uid) for pod, _ in pods)
-        made = await asyncio.gather(*(worker.create(POD, NAMESPACE, body, seconds=PATIENCE) for body in bodies))
+        members = [(pod.metadata.name, pod.metadata.uid) for pod, _ in pods]
+        made = await make_gated(worker, pods[0], members, workload.metadata.uid)
 
         async def run(user: Served, created: Served) -> Served:
             await let_go(worker, created)
@@ -57,6 +57,15 @@ class GroupFloor(Floor):
         shown = await asyncio.gather(*(run(*each) for each in zip(users, made, strict=True)))
         await self._finish(workload)
         await asyncio.gather(*(self._leave(worker, user, remotes[pod_of(user).metadata.name]) for user in shown))
+
+
+async def make_gated(
+    worker: Client, like: tuple[Pod, bytes], members: Sequence[tuple[str, str]], uid: str
+) -> list[Served]:
+    """Make all pods of a group at a worker, each by its name and the UID of its user's; `uid`: of the Workload."""
+    placed = group_bodies.placed(*like, len(members), PlacementKey(uid, 1), ORIGIN)
+    bodies = (placed.body(*member) for member in members)
+    return await asyncio.gather(*(worker.create(POD, NAMESPACE, body, seconds=PATIENCE) for body in bodies))
 
 
 async def let_go(worker: Client, created: Served) -> None:

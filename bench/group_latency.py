@@ -1,21 +1,24 @@
 """How soon the quota of a group is another one's, with nothing else to do (PF-7). See `group_runs`.
 
 Times are arrivals of watch events, as in `latency`; quota shows that it is free only by what it is used for, so both
-steps hold the next one's offer, bid and status write.
+steps hold the next one's offer, bid and status write. The same is done by the two scripts of `group_pair`, which decide
+nothing: what API servers, kubelet and watches take of it on this machine.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import yaml
 
 from bench import group_load
 from bench.fleet import POD_CPU, Fleet, queue
+from bench.group_pair import both
 from bench.latency import summary
-from bench.loader import Watcher, create, manifest, watching
+from bench.loader import Watcher, create, watching
 from gatelift_kube.api.client import Client
 from gatelift_sandbox import applying
 
@@ -33,10 +36,10 @@ GOALS = {"deleted_to_next_reserved": (100.0, 250.0), "succeeded_to_next_reserved
 
 
 class Line:
-    """Groups in a queue with room for one."""
+    """Groups in a queue with room for one. `gated`: pods are made as the webhook leaves them."""
 
-    def __init__(self, watcher: Watcher, client: Client) -> None:
-        self._watcher, self._client = watcher, client
+    def __init__(self, watcher: Watcher, client: Client, *, gated: bool) -> None:
+        self._watcher, self._client, self._gated = watcher, client, gated
 
     async def has(self, group: str, *sights: str) -> None:
         """Wait until all pods of a group were seen so."""
@@ -54,32 +57,35 @@ class Line:
         documents = group_load.members(group, MEMBERS, queue=ROOM, run_seconds=None)
         if first_ends:
             documents[0] = group_load.members(group, MEMBERS, queue=ROOM, run_seconds=RUN_SECONDS)[0]
-        await create(self._client, documents)
+        await self._create(documents)
+
+    async def _create(self, documents: list[dict[str, Any]]) -> None:
+        await create(self._client, group_load.gated(documents) if self._gated else documents)
 
     async def delete(self, group: str) -> None:
         """Delete all pods of a group at once."""
         names = [group_load.member_name(group, number) for number in range(MEMBERS)]
         await group_load.delete(self._client, names)
 
-    async def handovers(self, samples: int) -> list[float]:
+    async def handovers(self, samples: int, called: str = "after") -> list[float]:
         """Return ms from the last deletion of a group's pods to the reservation of the next group."""
         ways, found = self._watcher.ways, []
-        await self.make("after0000")
-        await self.has("after0000", "running")
-        for number in range(samples):
-            before, after = f"after{number:04}", f"after{number + 1:04}"
+        names = [f"{called}{number:04}" for number in range(samples + 1)]
+        await self.make(names[0])
+        await self.has(names[0], "running")
+        for before, after in pairwise(names):
             await self.make(after)
             await self.waits(after)
             await self.delete(before)
             await self.has(after, "running")
             last = max(ways[group_load.member_name(before, each)].seen["deleted"] for each in range(MEMBERS))
             found.append(1000 * (ways[after].seen["reserved"] - last))
-        await self.delete(f"after{samples:04}")
-        await self.has(f"after{samples:04}", "gone")
+        await self.delete(names[-1])
+        await self.has(names[-1], "gone")
         return found
 
     async def successions(self, samples: int) -> list[float]:
-        """Return ms from the end of one member of a group to the reservation of a pod that waits for its share.
+        """Return ms from the end of one member of a group to the reservation of a group of one that waits for that.
 
         None of one that came too late to wait for it.
         """
@@ -88,8 +94,8 @@ class Line:
             group, heir = f"heirs{number:04}", f"heir{number:04}"
             await self.make(group, first_ends=True)
             await self.has(group, "lifted")
-            await create(self._client, [manifest(heir, queue=ROOM, run_seconds=0.1)], in_flight=1)
-            await self._watcher.until(lambda heir=heir: heir in ways and ways[heir].done, STEP_SECONDS_MAX)  # type: ignore[misc]  # default binds
+            await self._create(group_load.members(heir, 1, queue=ROOM, run_seconds=0.1))
+            await self._watcher.until(lambda heir=heir: group_load.is_done(self._watcher, heir, 1), STEP_SECONDS_MAX)  # type: ignore[misc]  # default binds
             over = ways[group_load.member_name(group, 0)].seen["over"]
             if ways[heir].seen["workload"] + PAUSE_SECONDS < over:
                 found.append(1000 * (ways[heir].seen["reserved"] - over))
@@ -99,20 +105,34 @@ class Line:
 
 
 async def measure(made: Fleet, samples: int) -> dict[str, Any]:
-    """Return the summary of both steps."""
-    client = made.clients["mgmt"]
-    await applying.apply(client, yaml.safe_load_all(queue(ROOM, CPU_OF_ROOM)))
+    """Return the summary of both steps, by the scripts and by Gatelift."""
+    await applying.apply(made.clients["mgmt"], yaml.safe_load_all(queue(ROOM, CPU_OF_ROOM)))
     async with watching(made.clients) as watcher:
-        await made.start()
-        line = Line(watcher, client)
-        await line.handovers(2)  # to warm up
+        async with both(made, watcher, str(MEMBERS)):
+            floor = await _steps(Line(watcher, made.clients["mgmt"], gated=True), watcher, samples)
+        await made.clean()
         watcher.forget()
-        found = {
-            "deleted_to_next_reserved": _summary(await line.handovers(samples)),
-            "succeeded_to_next_reserved": _summary(await line.successions(samples)),
-        }
+        await made.start()
+        ours = await _steps(Line(watcher, made.clients["mgmt"], gated=False), watcher, samples)
         await made.stop()
         await made.clean()
+    return {name: beside_floor(ours[name], floor[name]) for name in ours}
+
+
+async def _steps(line: Line, watcher: Watcher, samples: int) -> dict[str, Sequence[float]]:
+    await line.handovers(2, "warm")
+    watcher.forget()
+    return {
+        "deleted_to_next_reserved": await line.handovers(samples),
+        "succeeded_to_next_reserved": await line.successions(samples),
+    }
+
+
+def beside_floor(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
+    """Return the summary of a step, the scripts' median, and the ratio of both medians."""
+    found, scripts = _summary(ours), _summary(floor)
+    if "p50" in found and scripts.get("p50"):
+        found |= {"floor_p50": scripts["p50"], "to_floor": round(found["p50"] / scripts["p50"], 2)}
     return found
 
 

@@ -1,7 +1,8 @@
 """How fast one group goes its way at a worker, and what it costs manager and agent (PF-1, PF-2). See `group_runs`.
 
-Each round is run by Gatelift and by scripts on the same API servers in turn. A group that runs and ends is held against
-`group_floor`; one that is made and let go, and that no scheduler takes, against `bare_loop`.
+Each round is run by Gatelift and by scripts on the same API servers in turn. How fast a group runs and ends is held
+against `group_floor`, one script; what that costs against `group_pair`, two that tell each other what they see; one
+that is made and let go, and that no scheduler takes, against `bare_loop`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bench import group_load
 from bench.fleet import Fleet
+from bench.group_pair import both, kubeconfigs
 from bench.loader import Watcher, create, watching
 from bench.processes import Usage, cpu_seconds
 from bench.side_scripts import beside
@@ -26,14 +29,15 @@ WARM_UP = 16
 BARE_SECONDS_MAX = 300.0
 LIFTED = ("applied", "lifted")
 """The sights of what an agent does until a group runs: each pod made, each let go."""
-SIDES = ("floor", "gatelift")
+SIDES = ("floor", "pair", "gatelift")
+"""Whose turns a round has: one script, two, and Gatelift."""
 GOALS = {
     "ratio": (0.8, "at least: whole groups, to the write floor"),
     "creates_ratio": (0.9, "at least: to the bare loop"),
     "lifts_ratio": (0.9, "at least: to the bare loop"),
     "manager_growth": (1.2, "at most: CPU a member, the largest group's to the smallest's"),
     "agent_growth": (1.2, "at most: the same of the agent"),
-    "cpu_to_floor": (1.5, "at most: both together to the write floor's script"),
+    "cpu_to_floor": (1.5, "at most: both together to the two scripts of the floor"),
 }
 
 
@@ -79,20 +83,20 @@ class Rounds:
         return statistics.median(of(run) for run in self.runs[side, size])
 
 
-async def run_group(made: Fleet, watcher: Watcher, group: str, total: int, *, floor_pid: int = 0) -> Run:
-    """Have a group go all its way, then have its user delete its pods. `floor_pid`: the script in Gatelift's place."""
+async def run_group(made: Fleet, watcher: Watcher, group: str, total: int, *, scripts: Sequence[int] = ()) -> Run:
+    """Have a group go all its way, then have its user delete its pods. `scripts`: their pids, in Gatelift's place."""
     client = made.clients["mgmt"]
     documents = group_load.members(group, total)
-    if floor_pid:
+    if scripts:
         documents = group_load.gated(documents)
-    before, floor_before = made.usage(), cpu_seconds(floor_pid) if floor_pid else 0.0
+    before, floor_before = made.usage(), sum(map(cpu_seconds, scripts))
     began = time.monotonic()
     await create(client, documents)
     await watcher.until(lambda: group_load.is_done(watcher, group, total))
     ended = max(max(way.seen.values()) for way in watcher.ways.values())
     used = dict(made.usage().since(before).seconds)
-    if floor_pid:
-        used["floor"] = cpu_seconds(floor_pid) - floor_before
+    if scripts:
+        used["floor"] = sum(map(cpu_seconds, scripts)) - floor_before
     await _forget(made, watcher, group, total)
     return Run(per_second=total / (ended - began), cpu_ms=_shares(Usage(used), made, total))
 
@@ -120,9 +124,7 @@ async def gatelift_round(made: Fleet, sizes: Sequence[int], rounds: Rounds) -> N
     """Start Gatelift; have it see groups of all sizes through, and let one go that nobody runs; stop it."""
     async with watching(made.clients) as watcher:
         await made.start()
-        await run_group(made, watcher, "warm", WARM_UP)
-        for size in sizes:
-            rounds.add("gatelift", size, await run_group(made, watcher, f"g{size}", size))
+        await _see_through(made, watcher, sizes, partial(rounds.add, "gatelift"))
         await create(made.clients["mgmt"], group_load.members("idle", sizes[-1], scheduled=False))
         await watcher.until(lambda: group_load.have(watcher, "idle", sizes[-1], *LIFTED))
         rounds.add_rates("gatelift", watcher.ways, "idle")
@@ -133,18 +135,33 @@ async def gatelift_round(made: Fleet, sizes: Sequence[int], rounds: Rounds) -> N
 
 async def floor_round(made: Fleet, sizes: Sequence[int], rounds: Rounds) -> None:
     """Have the write floor see groups of all sizes through, and the bare loop make and let go one."""
-    of = made.installation.kubeconfig
-    (worker,) = made.workers
-    manager, agent = str(of(made.management, "gatelift-manager")), str(of(worker, "gatelift-agent"))
+    manager, agent = kubeconfigs(made)
     async with watching(made.clients) as watcher:
         async with beside("bench.group_floor", manager, agent, fail=watcher.fail) as pid:
-            await run_group(made, watcher, "warm", WARM_UP, floor_pid=pid)
-            for size in sizes:
-                rounds.add("floor", size, await run_group(made, watcher, f"g{size}", size, floor_pid=pid))
+            await _see_through(made, watcher, sizes, partial(rounds.add, "floor"), [pid])
         await _bare(agent, sizes[-1])
         await watcher.until(lambda: group_load.have(watcher, "bare", sizes[-1], *LIFTED))
         rounds.add_rates("bare", watcher.ways, "bare")
         await made.clean()
+
+
+async def pair_round(made: Fleet, sizes: Sequence[int], rounds: Rounds) -> None:
+    """Have the floor of two scripts see groups of all sizes through."""
+    async with watching(made.clients) as watcher, both(made, watcher) as pids:
+        await _see_through(made, watcher, sizes, partial(rounds.add, "pair"), pids)
+        await made.clean()
+
+
+async def _see_through(
+    made: Fleet,
+    watcher: Watcher,
+    sizes: Sequence[int],
+    add: Callable[[int, Run], None],
+    scripts: Sequence[int] = (),
+) -> None:
+    await run_group(made, watcher, "warm", WARM_UP, scripts=scripts)
+    for size in sizes:
+        add(size, await run_group(made, watcher, f"g{size}", size, scripts=scripts))
 
 
 async def _bare(kubeconfig: str, count: int) -> None:
@@ -161,10 +178,11 @@ async def _bare(kubeconfig: str, count: int) -> None:
 
 
 async def measure(made: Fleet, sizes: Sequence[int], rounds: int) -> dict[str, Any]:
-    """Alternate rounds of both sides and return medians. `sizes`: the smallest first."""
+    """Alternate rounds of all sides and return medians. `sizes`: the smallest first."""
     found = Rounds()
     for _ in range(rounds):
         await floor_round(made, sizes, found)
+        await pair_round(made, sizes, found)
         await gatelift_round(made, sizes, found)
     return figures(found, sizes)
 
@@ -189,15 +207,18 @@ def figures(found: Rounds, sizes: Sequence[int]) -> dict[str, Any]:
 def _of_size(found: Rounds, size: int) -> dict[str, float]:
     rates = {side: found.median(side, size, lambda run: run.per_second) for side in SIDES}
     machine = {side: found.median(side, size, lambda run: run.cpu_ms["machine"]) for side in SIDES}
-    floor = found.median("floor", size, lambda run: run.cpu_ms["floor"])
+    script, pair = (found.median(side, size, lambda run: run.cpu_ms["floor"]) for side in ("floor", "pair"))
     ours = found.median("gatelift", size, lambda run: run.ours)
     return {
         "per_second": round(rates["gatelift"], 1),
         "floor_per_second": round(rates["floor"], 1),
+        "pair_per_second": round(rates["pair"], 1),
         "ratio": round(rates["gatelift"] / rates["floor"], 3),
         "manager_ms": round(found.median("gatelift", size, lambda run: run.cpu_ms["manager"]), 3),
         "agent_ms": round(found.median("gatelift", size, lambda run: run.cpu_ms["agent"]), 3),
-        "floor_ms": round(floor, 3),
-        "cpu_to_floor": round(ours / floor, 2),
+        "script_ms": round(script, 3),
+        "pair_ms": round(pair, 3),
+        "cpu_to_script": round(ours / script, 2),
+        "cpu_to_floor": round(ours / pair, 2),
         "machine_cpu_ratio": round(machine["floor"] / machine["gatelift"], 3),
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -51,10 +51,18 @@ KIND = PodKind()
 
 @dataclass(slots=True)
 class Remote:
-    """What the watch said of a worker's pod."""
+    """What was seen of a worker's pod: its status as it ran, and as it was over; `pod`: itself, then."""
 
     running: asyncio.Future[bytes] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    over: asyncio.Future[tuple[Pod, bytes]] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    over: asyncio.Future[bytes] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    pod: Pod | None = None
+
+    def is_seen(self, phase: str, status: bytes) -> None:
+        """Take how it is."""
+        if phase == "Running" and not self.running.done():
+            self.running.set_result(status)
+        if phase in OVER and not self.over.done():
+            self.over.set_result(status)
 
 
 class Floor:
@@ -98,10 +106,8 @@ class Floor:
         pod, remote = event.object, self._remotes.get(event.object.metadata.name)
         if remote is None:
             return
-        if pod.status.phase == "Running" and not remote.running.done():
-            remote.running.set_result(raw_status(event.raw))
-        if pod.status.phase in OVER and not remote.over.done():
-            remote.over.set_result((pod, event.raw))
+        remote.pod = pod
+        remote.is_seen(pod.status.phase, raw_status(event.raw))
 
     async def _place(self, pod: Pod, raw: bytes, cluster: str) -> None:
         worker, remote = self._workers[cluster], self._expect(pod)
@@ -118,26 +124,30 @@ class Floor:
 
     async def _show(self, user: Served, remote: Remote) -> Served:
         user = await self._mirror(user, await remote.running)
-        _, over_raw = await remote.over
-        return await self._mirror(user, raw_status(over_raw))
+        return await self._mirror(user, await remote.over)
 
     async def _finish(self, workload: Workload) -> None:
         await self._patch_workload(workload, status_writes.finished_write(workload, "Succeeded", "", to_text(wall())))
 
     async def _leave(self, worker: Client, user: Served, remote: Remote) -> None:
-        pod, (over, _) = pod_of(user), await remote.over
+        await self._release(user)
+        if remote.pod is not None:
+            await remove(worker, remote.pod)
+        del self._remotes[pod_of(user).metadata.name]
+
+    async def _release(self, user: Served) -> None:
+        pod = pod_of(user)
         release = KIND.release_step(pod)
         if release is not None:
             await self._management.patch(ref(pod), release.body, release.kind, seconds=PATIENCE)
-        unhold = without_finalizer(over.metadata, FINALIZER_REPORT)
-        if unhold is not None:
-            await worker.patch(ref(pod), unhold, PatchKind.JSON, seconds=PATIENCE)
-        await worker.delete(ref(pod), uid=over.metadata.uid, seconds=PATIENCE)
-        del self._remotes[pod.metadata.name]
 
     async def _admit(self, body: bytes, grant: PodSetAssignment, cluster: str) -> Workload:
-        created = await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE)
-        workload = workload_of(created)
+        return await self._reserve(await self._make_workload(body), grant, cluster)
+
+    async def _make_workload(self, body: bytes) -> Workload:
+        return workload_of(await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE))
+
+    async def _reserve(self, workload: Workload, grant: PodSetAssignment, cluster: str) -> Workload:
         choice = admission_writes.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
         message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
         meta = workload.metadata
@@ -166,6 +176,15 @@ async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Worklo
     await worker.patch(ref(pod), KIND.lift_patch(pod_of(created)), PatchKind.JSON, seconds=PATIENCE)
 
 
+async def remove(worker: Client, pod: Pod) -> None:
+    """Take what holds a pod of a worker off it, and delete it, unless it is being deleted."""
+    unhold = without_finalizer(pod.metadata, FINALIZER_REPORT)
+    if unhold is not None:
+        await worker.patch(ref(pod), unhold, PatchKind.JSON, seconds=PATIENCE)
+    if pod.metadata.deletion_timestamp is None:
+        await worker.delete(ref(pod), uid=pod.metadata.uid, seconds=PATIENCE)
+
+
 def ref(pod: Pod) -> ObjectRef:
     """Return what names a pod, at home and at a worker alike."""
     return ObjectRef(POD, ObjectKey(NAMESPACE, pod.metadata.name))
@@ -190,8 +209,21 @@ def _fail(ended: asyncio.Future[None]) -> Callable[[str, BaseException], None]:
     return fail
 
 
+Begin = Callable[[list[Client], Supervisor, AsyncExitStack], Awaitable[None]]
+"""Starts what writes, with a client for each cluster; returns once its lists are complete."""
+
+
 async def serve(kubeconfigs: list[str], floor_of: type[Floor] = Floor) -> None:
     """Write until standard input ends. RuntimeError names the first write that failed."""
+
+    async def begin(clients: list[Client], supervisor: Supervisor, _stack: AsyncExitStack) -> None:
+        await floor_of(clients[0], dict(zip(WORKERS, clients[1:], strict=False)), supervisor).start()
+
+    await live(kubeconfigs, begin)
+
+
+async def live(kubeconfigs: list[str], begin: Begin) -> None:
+    """Do as `serve` does with whatever `begin` starts."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     supervisor = Supervisor(_fail(ended))
     async with AsyncExitStack() as stack:
@@ -202,8 +234,7 @@ async def serve(kubeconfigs: list[str], floor_of: type[Floor] = Floor) -> None:
             for path in kubeconfigs
         ]
         stack.push_async_callback(supervisor.stop)
-        floor = floor_of(clients[0], dict(zip(WORKERS, clients[1:], strict=False)), supervisor)
-        await floor.start()
+        await begin(clients, supervisor, stack)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end, ended)

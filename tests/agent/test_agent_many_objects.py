@@ -12,6 +12,7 @@ from gatelift_agent.core.machine import LOOK_AGAIN_SECONDS_MAX, LOOK_AGAIN_SECON
 from gatelift_agent.core.state.world import MANY_OBJECTS
 from gatelift_kube.deciding.writes import Create, Delete, Patch
 from gatelift_wire.values import messages as m
+from support.agent.group_stage import GroupStage
 from support.agent.stage import Stage
 from support.agent.values import KEY
 
@@ -80,3 +81,25 @@ def test_pf_2_what_changes_of_many_one_after_the_other_has_them_looked_at_at_a_p
     assert len(looks) <= (stage.now - began) / (len(NAMES) * LOOK_AGAIN_SECONDS_MIN) + 2 < len(NAMES)
     stage.pass_seconds(LOOK_AGAIN_SECONDS_MAX)
     assert {each.name for each in stage.peer.of(m.ObjectReport)} == set(NAMES), "the last one is told of as well"
+
+
+def test_hd_692_the_call_that_takes_a_commit_of_many_looks_at_as_many_as_one_call_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HD-692: the call that took a thousand objects in went through all of them once more, to make the first few."""
+    stage, looked, tend = GroupStage(), list[str](), progress._tend
+    stage.start()
+
+    def tended(world: Any, placement: Any, tracked: Any, now: float) -> None:
+        looked.append(tracked.name)
+        tend(world, placement, tracked, now)
+
+    monkeypatch.setattr(progress, "_tend", tended)
+    stage.hold = lambda _: True
+    stage.group(*NAMES)
+    assert looked == list(NAMES[:MANY_OBJECTS])
+    stage.hold = lambda _: False
+    while stage.held:
+        stage.land()
+        stage.pass_seconds(5.0)
+    assert stage.let_go() == list(NAMES)

@@ -83,8 +83,9 @@ def test_rounds_of_groups_come_to_ratios_of_medians_and_growth_from_the_smallest
         for per_second in (80.0, 90.0, 10.0):
             cpu = {"manager": manager, "agent": 1.0, "floor": 0.0, "machine": 20.0}
             found.runs.setdefault(("gatelift", size), []).append(Run(per_second=per_second, cpu_ms=cpu))
-        cpu = {"manager": 0.0, "agent": 0.0, "floor": 2.0, "machine": 10.0}
-        found.runs["floor", size] = [Run(per_second=100.0, cpu_ms=cpu)]
+        for side, used in (("floor", 1.0), ("pair", 2.0)):
+            cpu = {"manager": 0.0, "agent": 0.0, "floor": used, "machine": 10.0}
+            found.runs[side, size] = [Run(per_second=100.0, cpu_ms=cpu)]
     found.rates = {("bare", "applied"): [200.0], ("bare", "lifted"): [100.0]}
     found.rates |= {("gatelift", "applied"): [150.0], ("gatelift", "lifted"): [95.0]}
     figures = group_rates.figures(found, [50, 1000])
@@ -97,6 +98,7 @@ def test_rounds_of_groups_come_to_ratios_of_medians_and_growth_from_the_smallest
         "cpu_to_floor": 2.0,
     }
     assert figures["sizes"]["50"]["machine_cpu_ratio"] == 0.5
+    assert figures["sizes"]["1000"]["cpu_to_script"] == 4.0
 
 
 def test_writes_of_a_group_are_counted_by_member_and_those_to_its_workload_in_all() -> None:

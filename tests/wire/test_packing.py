@@ -50,6 +50,17 @@ def packed(*frames: Frame, now: float = 0.0) -> Packer:
     return packer
 
 
+def busy(*frames: Frame, now: float) -> Packer:
+    """Return the same of a stream on which much was written until long before the gap."""
+    packer = Packer(codec.join_from_agent)
+    for number in range(limits.WRITES_AT_ONCE):
+        packer.put(lifted(number), codec.encode_from_agent(lifted(number)), now - 2 * GAP)
+        packer.take(now - 2 * GAP)
+    for one in frames:
+        packer.put(one, codec.encode_from_agent(one), now)
+    return packer
+
+
 def taken(packer: Packer, now: float = 0.0) -> list[Frame]:
     found = []
     while packer.due is not None:
@@ -121,8 +132,8 @@ def test_joined_frames_keep_within_the_limits() -> None:
     assert len(taken(packed(*(frame(number, report) for number in (1, 2, 3))))) == 3
 
 
-def test_the_first_urgent_frame_after_a_silence_is_due_at_once_and_the_next_after_the_gap() -> None:
-    packer = packed(lifted(1), now=5.0)
+def test_on_a_busy_stream_an_urgent_frame_is_due_at_once_and_the_next_after_the_gap() -> None:
+    packer = busy(lifted(1), now=5.0)
     assert packer.due == 5.0
     packer.take(5.0)
     packer.put(lifted(2), codec.encode_from_agent(lifted(2)), 5.001)
@@ -132,8 +143,39 @@ def test_the_first_urgent_frame_after_a_silence_is_due_at_once_and_the_next_afte
     assert len(taken(packer)) == 1
 
 
+def test_hd_690_where_little_is_written_nothing_waits_but_what_tidies_up() -> None:
+    """HD-690: the only report in a second was held for others to travel with it, and its answer kept a gap to it."""
+    packer = Packer(codec.join_from_agent)
+    for number in range(limits.WRITES_AT_ONCE):
+        now = 5.0 + number * GAP / 10
+        packer.put(shown(number), codec.encode_from_agent(shown(number)), now)
+        assert packer.due == now
+        packer.take(now)
+    last = 5.0 + (limits.WRITES_AT_ONCE - 1) * GAP / 10
+    packer.put(shown(99), codec.encode_from_agent(shown(99)), last)
+    assert packer.due == last + HOLD, "this is no calm stream any more"
+    packer.take(last + HOLD)
+    later = 5.0 + 2.5 * limits.WRITE_EVERY_SECONDS
+    for number, due in ((1, later), (2, later + HOLD)):
+        packer.put(shown(number), codec.encode_from_agent(shown(number)), later)
+        assert packer.due == due, "one comes back after a while, and no more than that"
+        packer.take(later)
+    assert packed(frame(1, Applied(key=key(1))), now=5.0).due == 5.0 + limits.TIDY_SECONDS
+
+
+def test_hd_690_what_is_written_in_a_second_has_a_bound() -> None:
+    packer, writes, seconds = Packer(codec.join_from_agent), 0, 4.0
+    for step in range(int(seconds * 1000)):
+        now = step / 1000
+        packer.put(lifted(step), codec.encode_from_agent(lifted(step)), now)
+        while packer.due is not None and packer.due <= now:
+            packer.take(now)
+            writes += 1
+    assert writes <= seconds / GAP + limits.WRITES_AT_ONCE
+
+
 def test_what_nobody_waits_for_is_held_and_goes_with_what_somebody_waits_for() -> None:
-    packer = packed(shown(1), now=5.0)
+    packer = busy(shown(1), now=5.0)
     assert packer.due == 5.0 + HOLD
     packer.put(shown(2), codec.encode_from_agent(shown(2)), 5.01)
     assert packer.due == 5.0 + HOLD, "the first one's time counts"
@@ -144,7 +186,7 @@ def test_what_nobody_waits_for_is_held_and_goes_with_what_somebody_waits_for() -
 
 
 def test_nothing_is_held_when_the_end_is_near() -> None:
-    packer = packed(shown(1), now=5.0)
+    packer = busy(shown(1), now=5.0)
     packer.hurry(5.001)
     assert packer.due == 5.001
 
@@ -167,6 +209,9 @@ def test_what_only_tidies_up_waits_longest_and_what_somebody_waits_for_not_at_al
 def test_what_is_held_and_comes_first_goes_when_the_one_behind_it_must() -> None:
     packer = packed(frame(1, acknowledged=3), now=5.0)
     assert packer.due == 5.0 + limits.TIDY_SECONDS
+    packer.put(shown(1), codec.encode_from_agent(shown(1)), 5.01)
+    assert packer.due == 5.01
+    packer = busy(frame(1, acknowledged=3), now=5.0)
     packer.put(shown(1), codec.encode_from_agent(shown(1)), 5.01)
     assert packer.due == 5.01 + HOLD
 

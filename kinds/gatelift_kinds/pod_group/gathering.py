@@ -33,7 +33,7 @@ from gatelift_kinds.pod_group.named import NamedMembers
 from gatelift_kinds.pod_group.planned_specs import PlannedSpecs
 from gatelift_kinds.pod_group.reading import member_of
 from gatelift_kinds.pod_group.roles import RoleFit
-from gatelift_kinds.pod_group.shapes import quota_digest, shape_of
+from gatelift_kinds.pod_group.shapes import Template, quota_digest, shape_of
 from gatelift_kinds.pod_group.unlike import unlike
 from gatelift_kinds.shared import markers, pods
 from gatelift_kinds.shared.gathered import Called, NothingToAsk, PlacedPart, ToldOfAll
@@ -81,6 +81,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         "_specs",
         "_stopping",
         "_taken_out",
+        "_travels",
         "_uncounted",
         "_unfit",
         "_unnamed",
@@ -95,6 +96,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
         self._uncounted: dict[str, None] = {}
         self._pods: dict[str, tuple[Pod, bytes]] = {}
         self._taken_out: dict[str, tuple[Pod, bytes]] = {}
+        self._travels: dict[str, Template] = {}
         self._prebuilt: set[str] = set()
         self._unfit: dict[str, str] = {}
         self._declaring = Declaring()
@@ -108,12 +110,13 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def __len__(self) -> int:
         """Return how many pods are ours, whatever became of them: not those that count on though they are not."""
-        return len(self._members) - sum(uid in self._pods for uid in self._taken_out)
+        return len(self.members) - sum(uid in self._pods for uid in self._taken_out)
 
     def put(self, obj: Pod, raw: bytes) -> None:
         """Take in a pod, or another version of it."""
         meta, gated = obj.metadata, member.facts_of(obj).gated
         self._let_go.put(obj, lifted=not gated)
+        self._travels.pop(meta.uid, None)
         if not self._is_counted(obj, raw):
             self._uncount(meta.uid)
             return
@@ -167,6 +170,7 @@ class GatheredPods(GatheredAtWorker, GatheredPrebuilt):
 
     def _uncount(self, uid: str) -> None:
         self._let_go.drop(uid)
+        self._travels.pop(uid, None)
         self._members.whole().drop(uid)
         self._pods.pop(uid, None)
         self._prebuilt.discard(uid)

@@ -246,6 +246,15 @@ class Gathered(Protocol):
         """
         ...
 
+    @property
+    def is_counted(self) -> bool:
+        """Say whether all are counted by where they may run; else what is asked of them counts the others first."""
+        ...
+
+    def counts(self, most: int) -> bool:
+        """Count so many of those that are not yet; True: all are. So that no call has to count thousands at once."""
+        ...
+
     def keeps_ends(self, workload: Workload) -> None:
         """Take what their Workload keeps of how some of them ended at a worker that cannot show it."""
         ...

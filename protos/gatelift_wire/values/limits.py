@@ -164,6 +164,14 @@ WRITE_GAP_SECONDS = 0.01
 long writes at once.
 """
 
+WRITES_AT_ONCE = 16
+"""Writes in a row on a stream that keep neither of these: the steps that follow from each other where little goes on.
+What only tidies up is held all the same.
+"""
+
+WRITE_EVERY_SECONDS = 0.05
+"""Each of them comes back after this: where more is written than twenty times a second, all keep their pauses."""
+
 JOINED_MESSAGES_MAX = 64
 """Messages of frames that were joined: the receiver handles a frame in one turn, which must stay short."""
 

@@ -147,11 +147,16 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 
 
 def _end_of_all(core: Core, attempt: Attempt) -> tuple[Wire, Outcome] | None:
-    """Return the end that several objects came to, now that nothing of them runs elsewhere; None where they did not."""
+    """Return the end that several objects came to, now that nothing of them runs elsewhere; None where they did not.
+
+    Nor where they are yet to be counted by that: `endings` finds it then.
+    """
     known, work = kept_reports.what_for(core, attempt)
     if known is None or work.gathered is None or not membership.is_elsewhere(work, attempt):
         return None
     work.gathered.is_home()
+    if not work.gathered.is_counted:
+        return None
     outcome = work.gathered.outcome(known)
     return (Wire.FINISHED, endings.finished_as(outcome)) if outcome is not None else None
 

@@ -100,23 +100,27 @@ def templates(
         return tuple(mine), ()
     mark = core.links.given(attempt.cluster, attempt.key, attempt.workload.namespace, attempt.workload.name)
     objects: list[ObjectTemplate] = []
-    contents: dict[bytes, None] = {}
+    marked: dict[bytes, bytes] = {}  # a thousand equal pods are marked once
+    digests: dict[bytes, str] = {}
     for each in parts:
         part = gathered.travels_as(each.called.uid)
         if part is None:
             continue
-        metadata = given.with_mark(part.metadata, mark)
-        contents |= {part.spec: None, metadata: None}
+        if part.metadata not in marked:
+            marked[part.metadata] = given.with_mark(part.metadata, mark)
+        for content in (part.spec, marked[part.metadata]):
+            if content not in digests:
+                digests[content] = blob_hash(content)
         objects.append(
             ObjectTemplate(
                 name=part.name,
                 pod_set=each.pod_set,
-                template=blob_hash(part.spec),
-                marks=blob_hash(metadata),
+                template=digests[part.spec],
+                marks=digests[marked[part.metadata]],
                 uid=each.called.uid,
             )
         )
-    return tuple(objects), tuple(contents)
+    return tuple(objects), tuple(digests)
 
 
 def named(core: Core, work: Work, name: str, uid: str) -> Owner | None:

@@ -27,6 +27,7 @@ from gatelift.core.told.event_texts import NOT_COMPOSED, WORKLOAD_NAME_CONFLICT
 from gatelift.core.works import (
     asking,
     choosing,
+    counting,
     ending_objects,
     group_words,
     looking_again,
@@ -54,6 +55,12 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
     if owner is None or work is None or work.gathered is None:
         owners.reconcile(core, ref, now)
         return
+    if not counting.is_put_off(core, work, owner.look, now):
+        _look_at_one(core, owner, work, work.gathered, now)
+
+
+def _look_at_one(core: Core, owner: Owner, work: Work, gathered: Gathered, now: float) -> None:
+    ref = owner.ref
     workload = choosing.current_of(core, work)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
     seen = ObjectCase(core, owner, work, workload, attempt, now)
@@ -64,16 +71,16 @@ def look_at_object(core: Core, ref: ObjectRef, now: float) -> None:
         return
     case, uid = seen.of_workload(), owner.object.metadata.uid
     if workload is not None and _is_over(workload, attempt):
-        _tell_late(core, work, work.gathered, owner)
+        _tell_late(core, work, gathered, owner)
         owners.release(core, owner)
     elif case is not None and ended_with.is_due_for(case, owner):
         _end(case, owner)
     elif case is not None and retention.ends_object(case, owner):
-        _clear_away(core, work.gathered, owner)
-    elif workload is None and work.gathered.is_left(uid):
+        _clear_away(core, gathered, owner)
+    elif workload is None and gathered.is_left(uid):
         owners.release(core, owner)
     elif owner.object.metadata.deletion_timestamp is not None:
-        if work.gathered.releases(uid) and not _is_unknown_there(seen):
+        if gathered.releases(uid) and not _is_unknown_there(seen):
             owners.release(core, owner)
         else:
             shown_members.show_success(seen)
@@ -154,7 +161,7 @@ def _end(case: Case, owner: Owner) -> None:
 def reconcile(core: Core, key: ObjectKey, now: float) -> None:
     """Look at all objects of a work together."""
     work = core.knowledge.works.gathered_at(key)
-    if work is None or work.gathered is None:
+    if work is None or work.gathered is None or not counting.go_on(core, work, now):
         return
     if looking_again.reads_anew(core, work, work.gathered):
         return

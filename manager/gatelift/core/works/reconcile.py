@@ -26,7 +26,17 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import made_there, pod_troubles
-from gatelift.core.works import admitting, following, growing, leaving, past_slices, reclaiming, requeueing, shrinking
+from gatelift.core.works import (
+    admitting,
+    counting,
+    following,
+    growing,
+    leaving,
+    past_slices,
+    reclaiming,
+    requeueing,
+    shrinking,
+)
 from gatelift_kube.values.resources import ObjectKey
 
 
@@ -42,6 +52,8 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         return
     case = following.case_of(core, known, now)
     membership.settle(case.work, case.attempt, known)
+    if counting.is_put_off(core, case.work, Key(Look.WORKLOAD, key), now):
+        return
     compared.with_quota(core, case.work, case.attempt, known)
     if not rec.finished:
         following.settle_queueing(case)

@@ -52,7 +52,7 @@ def apply(world: World, placement: Placement, now: float) -> None:
     if _waits_for_older(world, placement):
         return
     if placement.state is PlacementState.COMMITTED:
-        placement.move(Move.APPLY)
+        placement.move(Move.APPLY, stays_calm=True)
     gathers = world.kind(placement).gathers
     wanted = [
         tracked

@@ -28,6 +28,16 @@ class Place(enum.Enum):
     WAITS = "no more than the step that all of its placement take is due for it"
 
 
+def begin(world: World, placement: Placement) -> None:
+    """Have the objects of a placement that was just committed wait for their turn, as far as they may."""
+    if not world.kind(placement).gathers:
+        return
+    calm = placement.calms()
+    for tracked in placement.objects.values():
+        if is_held_back(world, placement, tracked):
+            calm.waits(tracked.name)
+
+
 def settle(world: World, placement: Placement, now: float) -> None:
     """Let those rest that may, of the objects that were looked at."""
     if placement.state not in LIVE or not world.kind(placement).gathers:

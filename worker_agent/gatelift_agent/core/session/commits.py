@@ -7,12 +7,12 @@ objects it is about, `stops` says the last word again.
 
 from __future__ import annotations
 
-from gatelift_agent.core.advancing import giving_up, holds
+from gatelift_agent.core.advancing import giving_up, holds, resting
 from gatelift_agent.core.leaving import retaking
 from gatelift_agent.core.placement.placements import LIVE, STARTING, Move, Placement, PlacementState, Tracked
 from gatelift_agent.core.session import late_commits, late_lifts, members, naming, objects, offers, sizes, stops
 from gatelift_agent.core.state import containment
-from gatelift_agent.core.state.world import World
+from gatelift_agent.core.state.world import MANY_OBJECTS, World
 from gatelift_agent.core.values.texts import cut
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import PlacementKey
@@ -102,7 +102,11 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     if placement.state is PlacementState.RUNNING:
         retaking.retake(world, placement)
     sizes.begin(world, placement, commit, now)
-    world.look(placement.key)
+    if len(placement.objects) > MANY_OBJECTS:  # the first of them are looked at in this call (HD-692)
+        resting.begin(world, placement)
+        world.look_on(placement.key)
+    else:
+        world.look(placement.key)
 
 
 def _commit_again(world: World, placement: Placement, commit: Commit, now: float) -> None:
