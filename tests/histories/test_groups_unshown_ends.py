@@ -67,8 +67,8 @@ def active(history: History, *, value: bool) -> None:
     history.edit("home", WORKLOAD, GROUP, {"spec": {"active": value}})
 
 
-def given_back(history: History) -> None:
-    history.until("it is given back", lambda: groups.condition(history, "QuotaReserved")[0] == "False", 120.0)
+def given_back(history: History, seconds: float = 120.0) -> None:
+    history.until("it is given back", lambda: groups.condition(history, "QuotaReserved")[0] == "False", seconds)
 
 
 def others_run_alone(history: History, seconds: float = 60.0) -> None:
@@ -181,7 +181,7 @@ def test_hd_414_who_went_while_no_agent_ran_and_nobody_heard_how_does_not_run_ag
     active(history, value=False)
     history.world.start_agent(cluster)
     history.mend(cluster)
-    given_back(history)
+    given_back(history, 300.0)  # until each node was heard of it may run (P10)
     if another_leads:
         history.kill_leader()
         history.until("another one leads", history.leads, 100.0)

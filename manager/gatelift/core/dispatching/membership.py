@@ -148,6 +148,32 @@ def _leaves(core: Core, attempt: Attempt, work: Work, now: float) -> tuple[Leave
     return tuple(found)
 
 
+def all_leave(core: Core, attempt: Attempt, view: ClusterView) -> tuple[Change, ...]:
+    """Return what names all that may be there to who was not told of them in this session, before the stop of all.
+
+    An agent that began since knows those that it has found: one that vanished meanwhile may run (HD-660).
+    """
+    known = core.knowledge.workloads.get(attempt.workload)
+    work = core.knowledge.work_of(known) if known is not None else NOBODYS
+    if known is None or work.gathered is None or not is_elsewhere(work, attempt) or view.version < VERSION_OF_CHANGE:
+        return ()
+    there = {each.called.uid: each.called.name for each in work.gathered.there(record.granted(known))}
+    there |= {one.object.metadata.uid: one.object.metadata.name for one in work.objects if _is_leaving(work, one)}
+    if not there or core.sessions.keeps(attempt.cluster, attempt.commit_session):
+        return ()
+    attempt.told.begins(view.session)
+    leave = tuple(Leaver(name=name, uid=uid) for uid, name in there.items())
+    return (Change(key=attempt.key, number=attempt.told.next_number(there), leave=leave),)
+
+
+def _is_leaving(work: Work, owner: Owner) -> bool:
+    """Say whether an object is deleted, and has yet to stop at its worker."""
+    meta, gathered = owner.object.metadata, work.gathered
+    if gathered is None or meta.deletion_timestamp is None or owner.kind.outcome(owner.object) is not None:
+        return False
+    return not gathered.releases(meta.uid)
+
+
 def heard(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> ObjectReport | None:
     """Take what a worker says of one object; return what is to be kept and shown of it, None for nothing.
 

@@ -170,7 +170,8 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
         lose(core, attempt)  # that nothing of it is there, by the word of who never had it, would prove nothing
         return
     message = Stop(key=attempt.key, reason=ending.reason, message=ending.message)
-    sent = core.send(attempt.cluster, (*_named(core, attempt), message), now)
+    named = _named(core, attempt) or membership.all_leave(core, attempt, view)
+    sent = core.send(attempt.cluster, (*named, message), now)
     if sent.session:
         attempt.asked_to_stop(sent.session)
         giving_back.withdraw(core, attempt, now, but=attempt.cluster)

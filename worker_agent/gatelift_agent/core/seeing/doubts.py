@@ -4,16 +4,21 @@ Nothing of a doubt is written down: the agent may die before its write, and a po
 So what a start finds is doubted by what is there. A Job's controller counts each pod that ended or was deleted before
 it lets it go: what is counted and was not seen here vanished unseen. So did one whose finalizer somebody else took off:
 nobody counts it, and a later pod stands in its place, or none. It does not count those that it deletes itself, so a Job
-that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
-manager's to doubt: `inventory` says whether it has to. All of that may run on any node, and ends as each such doubt:
-when every node was heard of after its grace and a margin (counted from the start), or is gone.
+that was let go and is found suspended is doubted as a whole. Of several objects one that is not found is doubted by
+itself once its manager has named it, and before that, should all be stopped first, with the others. A placement of
+which nothing is found is the manager's to doubt: `inventory` says whether it has to. All of that may run on any node,
+and ends as each such doubt: when every node was heard of after its grace and a margin (counted from the start), or is
+gone.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import pods
 from gatelift_kube.objects.core import Pod, PodSpec
 from gatelift_wire.values.limits import GRACE_SECONDS
@@ -65,10 +70,40 @@ def miss(world: World, placement: Placement) -> None:
     Once all that there are were found, those among them that somebody took off their Job (`orphans.gather`).
     """
     kind = world.kind(placement)
+    if kind.gathers and not world.local and _lacks_any(placement, kind):
+        _doubt_others(world, placement)
     there = [each.object for each in placement.objects.values() if each.object is not None]
     let_go = [each for each in there if placement.before and kind.lifted(each)]
     placement.uncounted = sum(kind.uncounted(each, world.objects.children(each.metadata.uid)) for each in let_go)
     placement.unseen_ends = placement.uncounted
+
+
+def _lacks_any(placement: Placement, kind: Kind[Any]) -> bool:
+    """Say whether fewer of home's objects were found than were placed; one that failed and was replaced is none."""
+    mine = [each for each in placement.objects.values() if not each.made_here]
+    there = [each for each in mine if each.object is not None or each.succeeded]
+    seen = [each.object for each in there if each.object is not None]
+    failed = sum((end := kind.outcome(each)) is not None and not end.succeeded for each in seen)
+    replaced = min(failed, sum(each.joined for each in there))
+    wanted = (ownership.objects_wanted(each.metadata) for each in seen)
+    return len(there) - replaced < max(wanted, default=placement.objects_wanted)
+
+
+def _doubt_others(world: World, placement: Placement) -> None:
+    """Doubt objects that a start has not found: none of them is known, so nothing of the placement is over (HD-660)."""
+    there = [each.object for each in placement.objects.values() if isinstance(each.object, Pod)]
+    graces = [float(each.spec.termination_grace_period_seconds or 0) for each in there]
+    placement.before, placement.cut_short = world.nodes.before(max(graces, default=0.0)), True
+
+
+def are_named(world: World, placement: Placement) -> None:
+    """Take that a manager has named which of several objects are there: who is not found is doubted by itself.
+
+    But at home, where of some slots nobody knows who had them (HD-520): these are doubted until nodes were heard of.
+    """
+    placement.before, placement.cut_short = "", False
+    if world.local and placement.unsure and world.unheard and placement.came_and_went.unknown:
+        _doubt_others(world, placement)
 
 
 def count(world: World, placement: Placement, now: float) -> None:

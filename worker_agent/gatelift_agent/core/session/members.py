@@ -16,6 +16,7 @@ from gatelift_agent.core.beginning import found_state
 from gatelift_agent.core.leaving import parting
 from gatelift_agent.core.placement.placements import LIVE, STARTING, Placement, Tracked
 from gatelift_agent.core.refusing import podspecs
+from gatelift_agent.core.seeing import doubts
 from gatelift_agent.core.session import naming, objects
 from gatelift_agent.core.state.world import World
 from gatelift_agent.core.watched import ownership
@@ -111,6 +112,7 @@ def name(world: World, placement: Placement, commit: Commit) -> None:
     if placement.found:
         placement.found = False
         found_state.set_state(world, placement)
+        doubts.are_named(world, placement)
 
 
 def _waits_for_slot(placement: Placement, one: ObjectTemplate) -> bool:
