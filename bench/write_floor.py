@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import uvloop
 
@@ -190,7 +191,16 @@ def _fail(ended: asyncio.Future[None]) -> Callable[[str, BaseException], None]:
     return fail
 
 
-async def serve(kubeconfigs: list[str], floor_of: type[Floor] = Floor) -> None:
+class Script(Protocol):
+    """What writes, once it has started."""
+
+    async def start(self) -> None:
+        """Return when its lists are complete."""
+
+
+async def serve(
+    kubeconfigs: list[str], floor_of: Callable[[Client, dict[str, Client], Supervisor], Script] = Floor
+) -> None:
     """Write until standard input ends. RuntimeError names the first write that failed."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     supervisor = Supervisor(_fail(ended))
