@@ -253,7 +253,10 @@ def elastic_daemons(*, on: bool) -> dict[str, Any]:
     """Return what of an installation says whether its daemons serve elastic Jobs."""
     if not on:
         return {}
-    return {"program": ELASTIC_PROGRAM, "environment": {"PYTHONPATH": os.pathsep.join([TESTS, *filter(None, sys.path)])}}
+    return {
+        "program": ELASTIC_PROGRAM,
+        "environment": {"PYTHONPATH": os.pathsep.join([TESTS, *filter(None, sys.path)])},
+    }
 
 
 def _last_words(installation: Installation) -> str:

@@ -35,7 +35,7 @@ from gatelift_kube.decoding.decoding import Served
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.process.clock import wall
 from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
@@ -147,8 +147,7 @@ class Floor:
         await self._set(name, size)
         await fewer
         known = workload_of(asked)
-        assert known.status.admission is not None
-        lowered = size_writes.lowered(known.status.admission, size.counts)
+        lowered = size_writes.lowered(granted(known), size.counts)
         done = await self._status(known, size_writes.shrink_write(known, lowered, to_text(wall())))
         self._records[name] = (workload_of(done), done.raw)
 
@@ -160,20 +159,24 @@ class Floor:
         await set_size(self._worker, self._remote[name], size)
 
     async def _status(self, workload: Workload, body: bytes) -> Served:
-        written = self._management.patch(
-            _of(workload), body, PatchKind.REPLACE, subresource="status", seconds=PATIENCE
-        )
+        written = self._management.patch(_of(workload), body, PatchKind.REPLACE, subresource="status", seconds=PATIENCE)
         return await written
 
 
 def admission(target: Workload, record: Workload, pods: int) -> bytes:
     """Return the status write by which a slice is the record."""
-    assert record.status.admission is not None
-    granted = size_writes.raised(record.status.admission, {MAIN: pods})
+    more = size_writes.raised(granted(record), {MAIN: pods})
     message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
     meta = target.metadata
-    reserve = Reserve(meta.uid, ObjectKey(meta.namespace, meta.name), granted, (CHECK,), 0.0, "", message, "")
+    reserve = Reserve(meta.uid, ObjectKey(meta.namespace, meta.name), more, (CHECK,), 0.0, "", message, "")
     return size_writes.growth_write(target, record, reserve, TERM, to_text(wall()))
+
+
+def granted(record: Workload) -> Admission:
+    """Return what a record is charged."""
+    if record.status.admission is None:
+        raise TypeError(f"nothing is granted to {record.metadata.name}")
+    return record.status.admission
 
 
 async def set_size(worker: Client, job: Job, size: Size) -> None:

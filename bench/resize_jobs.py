@@ -196,10 +196,10 @@ class Chains(Watcher):
             case ObjectSeen(object=Workload() as workload) if markers.ELASTIC_JOB in workload.metadata.annotations:
                 for owner in workload.metadata.owner_references:
                     self._chain(owner.name).slice(workload, now)
-            case ObjectSeen(object=Pod() as pod) if (name := pod.metadata.labels.get(JOB_NAME, "")):
+            case ObjectSeen(object=Pod() as pod) if name := pod.metadata.labels.get(JOB_NAME, ""):
                 if runs_there:
                     self._chain(name).pod(pod, now)
-            case ObjectGone(object=Pod() as pod) if (name := pod.metadata.labels.get(JOB_NAME, "")):
+            case ObjectGone(object=Pod() as pod) if name := pod.metadata.labels.get(JOB_NAME, ""):
                 if runs_there:
                     self._chain(name).pod_leaves(pod.metadata.name, now)
             case ObjectGone(object=Job() as job):
@@ -236,7 +236,9 @@ class Chains(Watcher):
         counts: dict[str, int] = {}
         for chain in self.chains.values():
             let_go = sum(chain.pods.values())
-            said = f"wanted {chain.wanted}, given {chain.given}, slices {sorted(chain.slices.values())}, let go {let_go}"
+            said = (
+                f"wanted {chain.wanted}, given {chain.given}, slices {sorted(chain.slices.values())}, let go {let_go}"
+            )
             counts[f"{said} of {len(chain.pods)}"] = counts.get(f"{said} of {len(chain.pods)}", 0) + 1
         return "; ".join(f"{count} with {said}" for said, count in sorted(counts.items())) or super().story()
 

@@ -1,5 +1,4 @@
-"""How long one resize takes with nothing else to do: from the wish to the last pod, and from surplus to the next. See
-`resize`.
+"""How long one resize takes with nothing else to do: from wish to last pod, from surplus to the next. See `resize`.
 
 Times are arrivals of watch events, as in `latency`; quota shows that it is free only by what it is used for, so the
 second step holds the next one's offer, bid and status write.

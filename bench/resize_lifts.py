@@ -46,7 +46,8 @@ class Loop:
         supervisor = Supervisor(self._failed)
         try:
             served = await self._client.get(job_ref(self._name))
-            assert isinstance(served.object, Job)
+            if not isinstance(served.object, Job):
+                raise TypeError(f"the answer is no Job: {served.object!r}")
             pods = Reflector(self._client, POD, self._pod, selection=Selection(namespace=NAMESPACE))
             supervisor.spawn("watch", pods.run())
             await pods.synced.wait()

@@ -1,7 +1,7 @@
 """How fast many elastic Jobs are resized at once, and how fast the pods of one are let go. See `resize`.
 
-Each round is run by Gatelift and by scripts on the same API servers, in turn. Many Jobs: Gatelift places them, grows and
-shrinks them, and is stopped; the floor takes the same Jobs over. One Job: at a worker its pods are let go as their
+Each round is run by Gatelift and by scripts on the same API servers, in turn. Many Jobs: Gatelift places them, grows
+and shrinks them, and is stopped; the floor takes the same Jobs over. One Job: at a worker its pods are let go as their
 controller makes them; at home all of them wait for quota, and are let go once there is some.
 """
 
@@ -12,7 +12,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,8 +113,10 @@ def shares(used: Mapping[str, float], count: int) -> dict[str, float]:
 
 async def quiet(watcher: Chains) -> None:
     """Wait until nothing is seen of any Job for some time."""
-    while time.monotonic() - max((chain.moved for chain in watcher.chains.values()), default=0.0) < QUIET_SECONDS:
-        await asyncio.sleep(QUIET_SECONDS / 4)
+    moved = time.monotonic()
+    while (rest := QUIET_SECONDS - (time.monotonic() - moved)) > 0:
+        await asyncio.sleep(min(rest, QUIET_SECONDS / 4))
+        moved = max((chain.moved for chain in watcher.chains.values()), default=0.0)
 
 
 async def many(made: Fleet, count: int, rounds: int, found: Rounds) -> None:
@@ -136,9 +138,7 @@ async def many(made: Fleet, count: int, rounds: int, found: Rounds) -> None:
     await made.clean()
 
 
-async def _there_and_back(
-    made: Fleet, watcher: Chains, count: int, found: Rounds, *, floor_pid: int = 0
-) -> None:
+async def _there_and_back(made: Fleet, watcher: Chains, count: int, found: Rounds, *, floor_pid: int = 0) -> None:
     side = "floor" if floor_pid else "gatelift"
     for way, pods in (("grow", 2), ("shrink", 1)):
         found.add(side, way, await run(made, watcher, count, pods, floor_pid=floor_pid))
@@ -274,7 +274,9 @@ def figures(found: Rounds) -> dict[str, Any]:
     }
     of_lift = {"home": "manager", "worker": "agent"}
     lift_ms = {
-        f"{part}_{place}_lift_ms": round(statistics.median(one.cpu_ms[part] for one in found.lifts["gatelift", place]), 3)
+        f"{part}_{place}_lift_ms": round(
+            statistics.median(one.cpu_ms[part] for one in found.lifts["gatelift", place]), 3
+        )
         for place, part in of_lift.items()
     }
     return {

@@ -17,7 +17,7 @@ from bench.resize_rates import quiet
 BEFORE = 3
 JOB = "audited"
 TOLD = ("jobs/status", "events", "localqueues/status")
-"""What people are told: the worker's counts at the user's Job, numbers of queues, and events. Written beside what a resize needs."""
+"""What people are told: the worker's counts at the user's Job, numbers of queues, events. Beside what it needs."""
 
 
 def expected(way: str, pods: int) -> dict[tuple[str, str], int]:
@@ -67,7 +67,9 @@ def figures(own: Mapping[str, Counter[Request]], wanted: Mapping[tuple[str, str]
         side: {f"{request.process} {request.verb} {request.resource}": number for request, number in requests.items()}
         for side, requests in ours.items()
     }
-    needed = {(side, request) for side, requests in ours.items() for request in requests if _is_needed(side, request, wanted)}
+    needed = {
+        (side, request) for side, requests in ours.items() for request in requests if _is_needed(side, request, wanted)
+    }
     told = {(side, request) for side, requests in ours.items() for request in requests if request.resource in TOLD}
     return {
         "writes": audit.against(_without_told(own), wanted, 1),

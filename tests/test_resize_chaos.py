@@ -9,7 +9,14 @@ from support.e2e.resize_chaos import Wishes, wrong
 
 
 def ran(name: str, started: float, stopped: float | None = None, **of: Any) -> RunRecord:
-    fields = {"cluster": "w1", "node": "n", "namespace": "team-a", "pod_uid": f"u-{name}", "workload_uid": "w", "epoch": 1}
+    fields = {
+        "cluster": "w1",
+        "node": "n",
+        "namespace": "team-a",
+        "pod_uid": f"u-{name}",
+        "workload_uid": "w",
+        "epoch": 1,
+    }
     return RunRecord(**{**fields, **of}, name=name, started=started, stopped=stopped)
 
 

@@ -87,7 +87,12 @@ def test_rounds_come_to_ratios_of_medians() -> None:
     for way, ours in (("grow", 70.0), ("shrink", 50.0)):
         found.runs["gatelift", way] = [Run(per_second=each, cpu_ms=cpu) for each in (ours, 1.0, 1000.0)]
         found.runs["floor", way] = [Run(per_second=100.0, cpu_ms=cpu)]
-    rates = {("gatelift", "worker"): 90.0, ("bare", "worker"): 100.0, ("gatelift", "home"): 170.0, ("bare", "home"): 200.0}
+    rates = {
+        ("gatelift", "worker"): 90.0,
+        ("bare", "worker"): 100.0,
+        ("gatelift", "home"): 170.0,
+        ("bare", "home"): 200.0,
+    }
     found.lifts = {key: [Run(per_second=each, cpu_ms=cpu)] for key, each in rates.items()}
     figures = resize_rates.figures(found)
     assert {name: figures[name] for name in resize_rates.GOALS} == {

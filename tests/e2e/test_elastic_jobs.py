@@ -223,7 +223,7 @@ async def test_sl_53_sl_54_what_is_resized_as_the_agents_die_is_done_on_their_re
 
 @pytest.mark.timeout(2 * MODULE_SECONDS)
 async def test_sl_85_a_minute_of_wishes_kills_and_cuts_restarts_no_pod_and_overlaps_nowhere(sliced: World) -> None:
-    """SL-85: five minutes of it are `python -m support.e2e.resize_chaos`. SL-08: the books below are kept through it."""
+    """SL-85: five minutes of it are `python -m support.e2e.resize_chaos`. SL-08: the books are kept through it."""
     chaos = Chaos(sliced, seed=1)
     await chaos.lives(CHAOS_SECONDS)
     assert chaos.wrong() == [], chaos.done

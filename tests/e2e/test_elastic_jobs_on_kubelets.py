@@ -41,7 +41,7 @@ async def dies(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("place", [AT_HOME, AWAY])
 async def test_sl_84_3_10_4_in_real_containers_while_daemons_die(sliced: World, place: str) -> None:
-    """SL-84, SL-15, SL-50, SL-54: no container of the first three is restarted, and four of the ten go on at the end."""
+    """SL-84, SL-15, SL-50, SL-54: no container of the first three is restarted, four of the ten go on at the end."""
     job = ElasticJob(sliced, place, place, CPU)
     await job.create(3)
     where = HOME if place == AT_HOME else await job.worker()

@@ -15,6 +15,7 @@ from support.sim.world import Plan, SimWorld
 QUIET = Plan(faults=Faults(), break_every=0.0, workloads=0)
 """Nobody but the test does anything, and nothing breaks."""
 
+
 @pytest.fixture
 def landed(monkeypatch: pytest.MonkeyPatch) -> Count:
     """Count every write of manager and agents."""

@@ -100,9 +100,7 @@ class ElasticJob:
         mine = [one for one in every if _job_of(one) == self.name and "deletionTimestamp" not in one["metadata"]]
         return sorted(mine, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]))
 
-    async def runs(
-        self, cluster: str, count: int, waiting: int = 0, seconds: float = TRANSITION_SECONDS
-    ) -> list[Json]:
+    async def runs(self, cluster: str, count: int, waiting: int = 0, seconds: float = TRANSITION_SECONDS) -> list[Json]:
         """Wait until so many of its pods run there and so many wait at the gate, and no others; return who runs."""
 
         async def look() -> list[Json] | None:

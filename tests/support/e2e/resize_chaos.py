@@ -1,8 +1,9 @@
 """SL-85: elastic Jobs are resized while daemons are killed and networks cut, on real control planes.
 
-`python -m support.e2e.resize_chaos [--seconds 300] [--seed N]` makes clusters of its own, lets it go on for so long, and
-ends with 1 where the outside record finds anything. Users wish at random, and daemons die at random; then all is left
-alone until each Job is of the size that was wished last. The record is the stand-in kubelets', of each start and stop:
+`python -m support.e2e.resize_chaos [--seconds 300] [--seed N]` makes clusters of its own, lets it go on for so long,
+and ends with 1 where the outside record finds anything. Users wish at random, and daemons die at random; then all is
+left alone until each Job is of the size that was wished last. The record is that of the stand-in kubelets, of each
+start and stop:
 
 - no pod was started twice;
 - at no moment had more of a Job's pods been stopped than its user had taken back until then;
@@ -22,6 +23,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,7 @@ class Wishes:
     def taken_back(self, until: float) -> int:
         """Return how many pods had been taken back until a moment."""
         known = self.sizes[: bisect_right(self.sizes, until, key=lambda each: each[0])]
-        return sum(max(0, before[1] - after[1]) for before, after in zip(known, known[1:], strict=False))
+        return sum(max(0, before[1] - after[1]) for before, after in pairwise(known))
 
 
 def wrong(lines: Iterable[RunRecord], wishes: Mapping[str, Wishes]) -> list[str]:
@@ -76,7 +78,11 @@ def wrong(lines: Iterable[RunRecord], wishes: Mapping[str, Wishes]) -> list[str]
     for each in known:
         starts[each.cluster, each.pod_uid].add(each.started)
     names = {(each.cluster, each.pod_uid): each.name for each in known}
-    found += [f"{cluster}/{names[cluster, uid]} was started {len(times)} times" for (cluster, uid), times in starts.items() if len(times) > 1]
+    found += [
+        f"{cluster}/{names[cluster, uid]} was started {len(times)} times"
+        for (cluster, uid), times in starts.items()
+        if len(times) > 1
+    ]
     for job, wished in wishes.items():
         ours = [run for run in records.runs(known) if run.name.startswith(f"{job}-") and run.stopped is not None]
         stops = sorted(run.stopped for run in ours if run.stopped is not None)
@@ -92,7 +98,7 @@ class Chaos:
 
     def __init__(self, world: World, seed: int) -> None:
         self._world = world
-        self._draws = random.Random(seed)
+        self._draws = random.Random(seed)  # noqa: S311 - to be drawn again
         self.jobs = [ElasticJob(world, base, queue, CPU) for base, queue in JOBS]
         self.wishes = {job.name: Wishes() for job in self.jobs}
         self.done: list[str] = []
@@ -184,10 +190,9 @@ def main() -> int:
     given = parser.parse_args()
     done, problems = asyncio.run(run(given.seconds, given.seed))
     killed, cut = sum("kill -9" in each for each in done), sum(" cut " in each for each in done)
-    print(f"{len(done) - killed - cut} wishes, {killed} kills, {cut} cuts in {given.seconds:g} s, seed {given.seed}")
-    for each in [*(done if problems else ()), *problems]:
-        print(each)
-    print("nothing was wrong" if not problems else f"{len(problems)} things were wrong")
+    said = [f"{len(done) - killed - cut} wishes, {killed} kills, {cut} cuts in {given.seconds:g} s, seed {given.seed}"]
+    said += [*done, *problems] if problems else ["nothing was wrong"]
+    sys.stdout.write("\n".join(said) + "\n")
     return 1 if problems else 0
 
 
