@@ -1,6 +1,6 @@
 """What resizing elastic Jobs costs and how long it takes, on real API servers with Gatelift as processes (KEP-77).
 
-`python -m bench.resize [--jobs N] [--pods N] [--rounds N] [--parts writes,rates,latency,memory]`. One management
+`python -m bench.resize [--jobs N] [--pods N] [--rounds N] [--parts writes,rates,latency,memory,core]`. One management
 cluster and one worker; daemons serve elastic Jobs, which the product does not yet. What is said of speed is a ratio to
 scripts that do the same in the same run.
 """
@@ -8,6 +8,7 @@ scripts that do the same in the same run.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 import uvloop
 
-from bench import resize_latency, resize_memory, resize_rates, resize_writes
+from bench import resize_core, resize_latency, resize_memory, resize_rates, resize_writes
 from bench.fleet import conditions, fleet
 from bench.group_runs import sizes_of
 
@@ -25,7 +26,7 @@ ROUNDS = 3
 SAMPLES = 40
 AUDITED = (1, 10)
 WORKER = "w1"
-PARTS = ("writes", "rates", "latency", "memory")
+PARTS = ("writes", "rates", "latency", "memory", "core")
 CHAINS = 500
 
 
@@ -40,10 +41,13 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
         async with fleet(worker_names=[WORKER], elastic=True) as made:
             if "latency" in parts:
                 found["latency"] = await resize_latency.measure(made, given.samples)
+                print(found["latency"], flush=True)
             if "rates" in parts:
                 found["rates"] = await resize_rates.measure(made, given.jobs, given.pods, given.rounds)
     if "memory" in parts:
         found["memory"] = await resize_memory.measure(given.chains, given.rounds)
+    if "core" in parts:
+        found["core"] = await asyncio.to_thread(resize_core.measure)
     return found
 
 
@@ -56,6 +60,8 @@ def shown(figures: Mapping[str, Any]) -> list[str]:
     for name, row in figures.get("latency", {}).items():
         goal = f"   goal (p50, p99) {resize_latency.GOALS[name]}" if name in resize_latency.GOALS else ""
         lines.append(f"{name:34}{row}{goal}")
+    if core := figures.get("core"):
+        lines.append(f"calls a pod {core['calls_a_pod']}, growth {core['growth']}   goal {resize_core.GOAL}")
     rates = figures.get("rates", {})
     for name, (goal, what) in resize_rates.GOALS.items():
         if rates:

@@ -33,6 +33,8 @@ KIND = ElasticJobKind()
 COMPLETIONS = 100_000
 """Of Jobs that no bench sees to their end."""
 FOR_EVER = Behaviour()
+PATIENCE = 120.0
+"""Seconds a user's write may take: all are made at once, and a webhook is asked about each."""
 JOB_NAME = "batch.kubernetes.io/job-name"
 
 
@@ -68,13 +70,13 @@ def mutated(document: dict[str, Any]) -> dict[str, Any]:
 async def create(client: Client, documents: Iterable[dict[str, Any]]) -> None:
     """Make Jobs, some at a time."""
     bodies = (json.dumps(document).encode() for document in documents)
-    await by_hands(bodies, lambda body: client.create(JOB, NAMESPACE, body), CREATES_IN_FLIGHT)
+    await by_hands(bodies, lambda body: client.create(JOB, NAMESPACE, body, seconds=PATIENCE), CREATES_IN_FLIGHT)
 
 
 async def resize(client: Client, names: Iterable[str], pods: int) -> None:
     """Ask for another size of Jobs as their users do, some at a time."""
     body = json.dumps({"spec": {"parallelism": pods}}).encode()
-    await by_hands(names, lambda name: client.patch(ref(name), body), CREATES_IN_FLIGHT)
+    await by_hands(names, lambda name: client.patch(ref(name), body, seconds=PATIENCE), CREATES_IN_FLIGHT)
 
 
 def ref(name: str) -> ObjectRef:
