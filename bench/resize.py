@@ -63,9 +63,9 @@ def shown(figures: Mapping[str, Any]) -> list[str]:
     if core := figures.get("core"):
         lines.append(f"calls a pod {core['calls_a_pod']}, growth {core['growth']}   goal {resize_core.GOAL}")
     rates = figures.get("rates", {})
-    for name, (goal, what) in resize_rates.GOALS.items():
+    for name, (least, what) in resize_rates.GOALS.items():
         if rates:
-            lines.append(f"{name:18}{rates[name]:>8}   {goal if goal is not None else ''} {what}")
+            lines.append(f"{name:18}{rates[name]:>8}   {'' if least is None else least} {what}")
     lines += [f"{name:34}{value:>8}" for name, value in rates.items() if name not in resize_rates.GOALS]
     return lines
 
