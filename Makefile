@@ -109,7 +109,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python -m scripts.kind_rights --check
 	$(BIN)/python -m scripts.webhook_configuration --check
 
-bench: setup ## A benchmark: make bench BENCH=placements|policies|latency|fanout|isolation|groups|group_runs|strangers|memory|loaders|kube|core_calls|costly_statuses|admission_core|admission_memory|admission_load|status_writes
+bench: setup ## A benchmark: make bench BENCH=placements|policies|latency|fanout|isolation|groups|group_runs|resize|strangers|memory|loaders|kube|core_calls|costly_statuses|admission_core|admission_memory|admission_load|status_writes
 	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
 
 lock: setup ## Re-locks the versions of pyproject.toml

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,10 +22,11 @@ import yaml
 
 from bench import without_webhooks
 from bench.processes import Usage, children_of_cluster, cpu_seconds
+from gatelift.cli.manifests import deploy_folder
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.config import from_kubeconfig
 from gatelift_kube.deciding.errors import NotFoundError
-from gatelift_kube.values.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.values.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import MANAGER_ACCOUNT, Installation
@@ -45,8 +47,13 @@ AMPLE = "10000"
 BUDGET_PER_SECOND = 2_000
 """Writes a second that manager and agents allow themselves here: more than this machine's API servers take."""
 CLEANUP_IN_FLIGHT = 32
-CLEANUP_SECONDS = 120.0
+CLEANUP_SECONDS = 240.0
+_AT_ONCE = b'{"gracePeriodSeconds":0,"propagationPolicy":"Background"}'
 POLL_SECONDS = 0.05
+TESTS = str(Path(__file__).parents[1] / "tests")
+ELASTIC_PROGRAM = ("-m", "support.e2e.sliced_program")
+"""How daemons are run that serve elastic Jobs: the product has them switched off, and tests bring this."""
+ELASTIC_POLICIES = ("components", "elastic-jobs", "policies.yaml")
 REAL = "real kube-apiserver, etcd, scheduler; stand-in kubelet; no fsync"
 LEASE = {"leaseDuration": "60s", "renewDeadline": "45s", "retryPeriod": "2s"}
 """An API server that is loaded to its limit answers renewals of the Lease late, too: on a machine with other work the
@@ -136,8 +143,9 @@ class Fleet:
         return Usage(found)
 
     async def clean(self) -> None:
-        """Remove all pods and Workloads of the bench everywhere, whatever holds them. Gatelift is stopped."""
+        """Remove all Jobs, pods and Workloads of the bench everywhere, whatever holds them. Gatelift is stopped."""
         for name, client in self.clients.items():
+            await _remove_all(client, JOB, client)
             await _remove_all(client, POD, client)
             if name == "mgmt":  # nobody else takes the finalizer off one that has quota
                 manager = await from_kubeconfig(str(self.installation.kubeconfig(self.management, MANAGER_ACCOUNT)))
@@ -164,16 +172,19 @@ async def _remove_all(client: Client, resource: Resource, unholding: Client) -> 
             items = json.loads(await client.raw("GET", path))["items"]
             if not items:
                 return
-            await client.raw("DELETE", path, body=b'{"gracePeriodSeconds":0}')
+            await client.raw("DELETE", path, body=_AT_ONCE, seconds=CLEANUP_SECONDS)
             await asyncio.gather(*(unhold(item) for item in items))
             await asyncio.sleep(POLL_SECONDS)
 
 
 @asynccontextmanager
 async def fleet(
-    *, audit: bool = False, provider_name: str = "local", worker_names: Sequence[str] = WORKERS
+    *, audit: bool = False, provider_name: str = "local", worker_names: Sequence[str] = WORKERS, elastic: bool = False
 ) -> AsyncIterator[Fleet]:
-    """Make a fleet in a folder of its own, Gatelift installed but stopped; end and remove all of it at the end."""
+    """Make a fleet in a folder of its own, Gatelift installed but stopped; end and remove all of it at the end.
+
+    `elastic`: its daemons serve elastic Jobs, and all clusters have the policies of these.
+    """
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
         settings = ProviderSettings(
@@ -185,7 +196,7 @@ async def fleet(
         provider = load(provider_name, settings)
         stack.push_async_callback(provider.down)
         management, *workers = await provider.up(["mgmt", *worker_names])
-        installation = _installation(home, management, workers)
+        installation = _installation(home, management, workers, elastic=elastic)
         stack.push_async_callback(installation.stop)
         await installation.install()
         clients = {}
@@ -204,13 +215,17 @@ async def fleet(
         await without_webhooks.serve_one_version(clients["mgmt"])
         manifests = flavor_and_check(*worker_names) + queue(QUEUE, AMPLE) + "---" + queue(NARROW, POD_CPU)
         await applying.apply(clients["mgmt"], yaml.safe_load_all(manifests))
+        if elastic:
+            text = deploy_folder().joinpath(*ELASTIC_POLICIES).read_text(encoding="utf-8")
+            for client in clients.values():
+                await applying.apply(client, yaml.safe_load_all(text))
         try:
             yield made
         except SandboxError as error:
             raise SandboxError(f"{error}\n{_last_words(installation)}") from error
 
 
-def _installation(home: Path, management: Cluster, workers: Sequence[Cluster]) -> Installation:
+def _installation(home: Path, management: Cluster, workers: Sequence[Cluster], *, elastic: bool) -> Installation:
     port = free_port()
     capacity = [{"flavor": FLAVOR, "resource": "cpu", "nominal": AMPLE}]
     of_agents = {
@@ -230,7 +245,18 @@ def _installation(home: Path, management: Cluster, workers: Sequence[Cluster]) -
             "leaderElection": LEASE,
             "clientConnection": {"qps": BUDGET_PER_SECOND, "burst": BUDGET_PER_SECOND},
         },
+        **elastic_daemons(on=elastic),
     )
+
+
+def elastic_daemons(*, on: bool) -> dict[str, Any]:
+    """Return what of an installation says whether its daemons serve elastic Jobs."""
+    if not on:
+        return {}
+    return {
+        "program": ELASTIC_PROGRAM,
+        "environment": {"PYTHONPATH": os.pathsep.join([TESTS, *filter(None, sys.path)])},
+    }
 
 
 def _last_words(installation: Installation) -> str:

@@ -67,24 +67,27 @@ class Watcher:
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self.ways: dict[str, Way] = {}
         self.changed = asyncio.Event()
-        self._clients = clients
+        self.clients = clients
         self._supervisor = Supervisor(self._failed)
         self._failure: BaseException | None = None
 
     async def start(self) -> None:
         """List and watch; returns when the first lists are complete."""
-        selection = Selection(namespace=NAMESPACE)
-        reflectors = [
-            Reflector(client, POD, self._emit(name), selection=selection, with_raw=False)
-            for name, client in self._clients.items()
-        ]
-        reflectors.append(
-            Reflector(self._clients["mgmt"], WORKLOAD, self._emit("mgmt"), selection=selection, with_raw=False)
-        )
+        reflectors = self.reflectors()
         for reflector in reflectors:
             self._supervisor.spawn("watch", reflector.run())
         for reflector in reflectors:
             await reflector.synced.wait()
+
+    def reflectors(self) -> list[Reflector]:
+        """Return what is followed."""
+        selection = Selection(namespace=NAMESPACE)
+        pods = [
+            Reflector(client, POD, self.emit(name), selection=selection, with_raw=False)
+            for name, client in self.clients.items()
+        ]
+        workloads = Reflector(self.clients["mgmt"], WORKLOAD, self.emit("mgmt"), selection=selection, with_raw=False)
+        return [*pods, workloads]
 
     async def stop(self) -> None:
         """End the watches."""
@@ -122,7 +125,9 @@ class Watcher:
     def _failed(self, _name: str, error: BaseException) -> None:
         self.fail(error)
 
-    def _emit(self, cluster: str) -> Callable[[ApiEvent], None]:
+    def emit(self, cluster: str) -> Callable[[ApiEvent], None]:
+        """Return what takes the events of a cluster."""
+
         def emit(event: ApiEvent) -> None:
             now = time.monotonic()
             match event:

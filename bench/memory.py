@@ -119,9 +119,9 @@ async def settled(child: children.Child) -> int:
 
 
 @asynccontextmanager
-async def site() -> AsyncIterator[Site]:
+async def site(*, elastic: bool = False) -> AsyncIterator[Site]:
     """Raise the cluster and install everything."""
-    async with one_cluster("embedded", [NAMESPACE], name="w1", with_agent=True) as made:
+    async with one_cluster("embedded", [NAMESPACE], name="w1", with_agent=True, elastic=elastic) as made:
         await applying.apply(made.client, yaml.safe_load_all(_STOPPED_QUEUE))
         yield Site(client=made.client, cluster=made.cluster, installation=made.installation)
 
@@ -188,9 +188,9 @@ async def placed_pods(client: Client, count: int) -> None:
 # --- measuring -----------------------------------------------------------------------------------------------------
 
 
-async def growth(made: Callable[[Client, int], Any], count: int, *, agent: bool) -> float:
-    """Return MB per 10,000 of what `made` makes, in one run."""
-    async with site() as here:
+async def growth(made: Callable[[Client, int], Any], count: int, *, agent: bool, elastic: bool = False) -> float:
+    """Return MB per 10,000 of what `made` makes, in one run. `elastic`: the daemons serve elastic Jobs."""
+    async with site(elastic=elastic) as here:
         measure = here.agent if agent else here.manager
         if agent:
             await here.enrol()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import without_webhooks
-from bench.fleet import free_port
+from bench.fleet import elastic_daemons, free_port
 from gatelift_kube.api.client import Client
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, ProviderSettings, load
@@ -46,10 +46,11 @@ async def one_cluster(
     *,
     name: str = "mgmt",
     with_agent: bool = False,
+    elastic: bool = False,
 ) -> AsyncIterator[OneCluster]:
     """Raise it; end and remove all of it at the end. `settings` are further ones of the manager.
 
-    `with_agent` makes the management cluster a worker as well.
+    `with_agent` makes the management cluster a worker as well; `elastic` has the daemons serve elastic Jobs.
     """
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
@@ -67,6 +68,7 @@ async def one_cluster(
             namespaces=namespaces,
             agent_settings={name: {"manager": manager}} if with_agent else {},
             manager_settings={"gatelift": {"listen": manager}, **(settings or {})},
+            **elastic_daemons(on=elastic),
         )
         stack.push_async_callback(installation.stop)
         await installation.install()

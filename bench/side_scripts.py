@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 from gatelift_kube.process.tasks import spawn
 
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
 END_SECONDS = 10.0
 """What has not ended so long after it was told to is killed."""
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import uvloop
 
@@ -213,7 +214,16 @@ Begin = Callable[[list[Client], Supervisor, AsyncExitStack], Awaitable[None]]
 """Starts what writes, with a client for each cluster; returns once its lists are complete."""
 
 
-async def serve(kubeconfigs: list[str], floor_of: type[Floor] = Floor) -> None:
+class Script(Protocol):
+    """What writes, once it has started."""
+
+    async def start(self) -> None:
+        """Return when its lists are complete."""
+
+
+async def serve(
+    kubeconfigs: list[str], floor_of: Callable[[Client, dict[str, Client], Supervisor], Script] = Floor
+) -> None:
     """Write until standard input ends. RuntimeError names the first write that failed."""
 
     async def begin(clients: list[Client], supervisor: Supervisor, _stack: AsyncExitStack) -> None:

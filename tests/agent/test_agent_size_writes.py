@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.deciding.writes import WRITE_SECONDS_MAX, ApiWrite, WriteError
-from gatelift_kube.values.resources import POD
+from gatelift_kube.values.resources import JOB, POD
 from gatelift_wire.values import messages as m
 from support.agent.drivers import Cluster
 from support.agent.size_stage import SizeStage, is_size, is_ungate
@@ -148,3 +148,17 @@ def test_r8_who_does_not_lead_sets_nothing_and_lets_nothing_go() -> None:
     stage.lead()
     stage.react()
     assert (stage.mark()["number"], len(stage.lifted())) == (2, 4)
+
+
+def test_hd_686_a_size_that_a_controllers_write_was_faster_than_is_set_within_a_moment() -> None:
+    """The symptom: half a second for the first conflict, longer each time; a controller writes for a second on end."""
+    stage = SizeStage()
+    stage.begin(3)
+    stage.hold_sizes()
+    stage.resize(2, main=5)
+    stage.change(JOB, "j", {"status": {"active": 3}}, "status")
+    stage.release_writes()
+    stage.land()
+    assert stage.job()["spec"]["parallelism"] == 3, "it named the version before"
+    stage.pass_seconds(0.1)
+    assert stage.job()["spec"]["parallelism"] == 5

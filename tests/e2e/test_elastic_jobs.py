@@ -17,6 +17,7 @@ from gatelift_kube.values.resources import JOB
 from support.e2e.admission import said
 from support.e2e.books import Books
 from support.e2e.elastic import (
+    AT_HOME,
     HOME,
     ElasticJob,
     charged,
@@ -29,10 +30,12 @@ from support.e2e.elastic import (
     untouched,
     wanted,
 )
+from support.e2e.resize_chaos import Chaos
 from support.e2e.world import MODULE_SECONDS, NAMESPACE, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
-AWAY, AT_HOME = "multi", "at-home"
+AWAY = "multi"
+CHAOS_SECONDS = 60.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -215,6 +218,16 @@ async def test_sl_53_sl_54_what_is_resized_as_the_agents_die_is_done_on_their_re
     assert untouched(first[2], await written.runs(workers[2], 10))
     for job, count in zip(jobs, (1, 5, 10), strict=True):
         await job.settled(count)
+        await job.remove()
+
+
+@pytest.mark.timeout(2 * MODULE_SECONDS)
+async def test_sl_85_a_minute_of_wishes_kills_and_cuts_restarts_no_pod_and_overlaps_nowhere(sliced: World) -> None:
+    """SL-85: five minutes of it are `python -m support.e2e.resize_chaos`. SL-08: the books are kept through it."""
+    chaos = Chaos(sliced, seed=1)
+    await chaos.lives(CHAOS_SECONDS)
+    assert chaos.wrong() == [], chaos.done
+    for job in chaos.jobs:
         await job.remove()
 
 

@@ -6,43 +6,20 @@ from collections import Counter
 
 import pytest
 
-from gatelift_kube.deciding.writes import ApiWrite, Create, Patch, PatchKind
 from gatelift_kube.values.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.sim.faults import Faults
-from support.sim.port import ApiPort
+from support.sim.landed import Count, counting
 from support.sim.world import Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, workloads=0)
 """Nobody but the test does anything, and nothing breaks."""
 
-Count = Counter[tuple[str, str, str]]
-OF_THE_WORK = frozenset({WORKLOAD.plural, POD.plural, JOB.plural})
-"""Status of queues and clusters and the agents' own state are coalesced: they cost by time, not by workload."""
-
 
 @pytest.fixture
 def landed(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """Count (cluster, verb, resource) of every write of manager and agents, done or refused."""
-    count: Count = Counter()
-    land = ApiPort._land
-
-    def counting(port: ApiPort, command: ApiWrite, *, answered: bool) -> None:
-        resource = command.ref.resource.plural
-        if resource in OF_THE_WORK:
-            subresource = f"/{command.subresource}" if isinstance(command, Patch) and command.subresource else ""
-            count[(port.cluster.name, verb_of(command), resource + subresource)] += 1
-        land(port, command, answered=answered)
-
-    monkeypatch.setattr(ApiPort, "_land", counting)
-    return count
-
-
-def verb_of(command: ApiWrite) -> str:
-    """Return the verb that a role would have to name."""
-    if isinstance(command, Patch):
-        return "update" if command.kind is PatchKind.REPLACE else "patch"
-    return "create" if isinstance(command, Create) else "delete"
+    """Count every write of manager and agents."""
+    return counting(monkeypatch)
 
 
 def ready(landed: Count) -> SimWorld:

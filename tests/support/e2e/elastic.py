@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from support.e2e import sliced_program
 from support.e2e import world as e2e_world
 from support.e2e.admission import said
 from support.e2e.policies_in_force import policies_in_force
-from support.e2e.world import WORKERS, Json, World
+from support.e2e.world import TRANSITION_SECONDS, WORKERS, Json, World
 
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 GATE = {"name": ELASTIC}
 HOME = "mgmt"
+AT_HOME = "at-home"
+"""The queue that dispatches nowhere."""
 FOR_EVER = Behaviour()
 MANY = 100
 """Completions of a Job that no test sees to its end."""
@@ -41,6 +43,28 @@ async def sliced_world(folder: Path) -> AsyncIterator[World]:
         yield made
     finally:
         await e2e_world.end(made)
+
+
+@asynccontextmanager
+async def serving_slices(world: World) -> AsyncIterator[None]:
+    """Have the daemons of a world that is there serve elastic Jobs meanwhile: all of them are started anew for that."""
+    installation = world.installation
+    await asyncio.gather(*(_guarded(client) for client in world.clients.values()))
+    environment, installation.environment = installation.environment, {"PYTHONPATH": os.pathsep.join(sys.path)}
+    try:
+        await _started_by(world, (installation.program, sliced_program.PROGRAM))
+        yield
+    finally:
+        installation.environment = environment
+        await _started_by(world, (sliced_program.PROGRAM, installation.program))
+
+
+async def _started_by(world: World, change: tuple[Sequence[str], Sequence[str]]) -> None:
+    (before, after), installation = change, world.installation
+    for daemon in installation.daemons.values():
+        daemon.command[1 : 1 + len(before)] = after
+        await installation.restart(daemon)
+    await installation.wait_connected(*WORKERS)
 
 
 async def _guarded(client: Client) -> None:
@@ -76,7 +100,7 @@ class ElasticJob:
         mine = [one for one in every if _job_of(one) == self.name and "deletionTimestamp" not in one["metadata"]]
         return sorted(mine, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]))
 
-    async def runs(self, cluster: str, count: int, waiting: int = 0) -> list[Json]:
+    async def runs(self, cluster: str, count: int, waiting: int = 0, seconds: float = TRANSITION_SECONDS) -> list[Json]:
         """Wait until so many of its pods run there and so many wait at the gate, and no others; return who runs."""
 
         async def look() -> list[Json] | None:
@@ -87,7 +111,7 @@ class ElasticJob:
             return (running or found or [{}]) if right else None
 
         text = f"{count} pods of {self.name} run in {cluster}, and {waiting} wait"
-        found: list[Json] = await self.world.until(look, text)
+        found: list[Json] = await self.world.until(look, text, seconds)
         return [one for one in found if one]
 
     async def worker(self) -> str:
@@ -111,7 +135,12 @@ class ElasticJob:
         ]
         return sorted(mine, key=number)
 
-    async def settled(self, count: int) -> Json:
+    async def where(self) -> str:
+        """Return the cluster on which it runs: its worker, or home."""
+        at_home = self._queue == AT_HOME
+        return HOME if at_home else await self.worker()
+
+    async def settled(self, count: int, seconds: float = TRANSITION_SECONDS) -> Json:
         """Wait until one slice is left that is not finished, which wants and is charged so many; return it."""
 
         async def look() -> Json | None:
@@ -120,7 +149,7 @@ class ElasticJob:
                 return None
             return live[0]
 
-        found: Json = await self.world.until(look, f"{self.name} is of {count} pods, wanted and charged")
+        found: Json = await self.world.until(look, f"{self.name} is of {count} pods, wanted and charged", seconds)
         return found
 
     async def waits(self, count: int) -> tuple[Json, Json]:

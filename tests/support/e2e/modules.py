@@ -56,6 +56,7 @@ MODULES_OF = {
     "embedded": (*ANY_PROVIDER, *PLAIN_PROCESSES),
     "kind": (
         *ANY_PROVIDER,
+        "test_elastic_jobs_on_kubelets.py",
         "test_groups_on_kubelets.py",
         "test_kind_provider.py",
         "test_k3s_engine.py",

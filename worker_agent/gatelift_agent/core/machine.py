@@ -43,12 +43,10 @@ STAND_DOWN_SECONDS = 20.0
 """How long an agent that was turned away does nothing before it lists all anew and greets again: longer than a write
 of its own is waited for (`WRITE_SECONDS_MAX`), shorter than it takes to count who serves the cluster as lost."""
 
-LOOK_AGAIN_SECONDS = 50e-6
-"""From one look at many objects to the next, for each: about five times what a look at one of them takes."""
 LOOK_AGAIN_SECONDS_MAX = 0.1
 LOOK_AGAIN_SECONDS_MIN = 0.0005
-"""Of that pause, for each object of a placement that has many, however few of them are not at rest: their events come
-by the hundred in a second, and what is said of one of them is as true a moment later."""
+"""From one look at a placement of many objects or pods to the next, for each, however few are not at rest: their events
+come by the hundred in a second, and what is said of one of them is as true a moment later."""
 LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
 
@@ -314,7 +312,7 @@ class AgentMachine:
             placement = world.next_dirty()
             if placement is None:
                 return
-            if placement.key in looked and len(placement.objects) > MANY_OBJECTS:
+            if placement.key in looked and self._members(placement) > MANY_OBJECTS:
                 world.wakes.ask(placement.key, AT_ONCE)
             elif not self._puts_off(placement, now, is_due=placement.key in due):
                 looked.add(placement.key)
@@ -324,19 +322,26 @@ class AgentMachine:
     def _puts_off(self, placement: Placement, now: float, *, is_due: bool) -> bool:
         """Say whether a look waits a little: one at many objects costs as much as they are, and each has its events.
 
-        So looks at it take a share of the time, however many objects there are. What has moved on, as one that is to
-        stop from now on, is looked at at once, and what has a time of its own when that has come.
+        So looks at it take a share of the time, however many objects there are, or pods that these made (HD-685). What
+        has moved on, as one that is to stop from now on, is looked at at once, and what has a time of its own when that
+        has come.
         """
-        if len(placement.objects) <= MANY_OBJECTS:
+        members = self._members(placement)
+        if members <= MANY_OBJECTS:
             return False
-        count = len(placement.objects) if placement.calm is None else len(placement.calm.restless)
         if now < placement.look_from and placement.looked_as is placement.state and not is_due:
             self._world.wakes.ask(placement.key, placement.look_from)
             return True
         placement.looked_as = placement.state
-        pause = max(len(placement.objects) * LOOK_AGAIN_SECONDS_MIN, count * LOOK_AGAIN_SECONDS)
-        placement.look_from = now + min(LOOK_AGAIN_SECONDS_MAX, pause)
+        placement.look_from = now + min(LOOK_AGAIN_SECONDS_MAX, members * LOOK_AGAIN_SECONDS_MIN)
         return False
+
+    def _members(self, placement: Placement) -> int:
+        """Return what a look goes through: the objects of a placement, or the pods of a few of these as well."""
+        count, objects = len(placement.objects), self._world.objects
+        if count > MANY_OBJECTS:
+            return count
+        return count + sum(objects.count_children(each.uid) for each in placement.objects.values())
 
     def _drive(self, placement: Placement, now: float) -> None:
         """Bring a placement forward; an exception belongs to it."""

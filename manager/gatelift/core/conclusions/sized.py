@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.clusters.link_values import Reported
-from gatelift.core.dispatching import placing, requests
+from gatelift.core.dispatching import placing, requests, waking
 from gatelift.core.dispatching.unexplained import is_unexplained
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
@@ -49,6 +49,7 @@ def _answered(core: Core, attempt: Attempt, number: int, session: int, now: floa
     before, known = attempt.size.ahead, core.knowledge.workloads.get(attempt.workload)
     if not attempt.size.answer(number, session):
         return
+    waking.made(core, attempt, now)
     if before != attempt.size.ahead and known is not None:
         core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     core.mark_attempt(attempt)
@@ -63,6 +64,7 @@ def _refused(core: Core, attempt: Attempt, said: SizeRefused, now: float) -> Non
         slice_moments.refused(core, known, text)
         core.note(text, attempt, warning=True)
         core.mark_said_of(attempt)  # it may be refused for too long
+    waking.made(core, attempt, now)  # it is not at work there; said again, it is one of few
     core.mark_attempt(attempt)
 
 

@@ -2,15 +2,14 @@
 
 What a slice grows by is asked for beside what the placement has (`Offer.size`). A refusal gives the reservation back:
 no quota is held for what cannot run there, and the slice is asked for again when that cluster has more to give (SL-52).
-No offer needs a write, a hold runs out by itself. Neighbours: `works.growing` asks, and writes once the room is held;
-`dispatch` has rounds of whole placements.
+No offer needs a write, a hold runs out by itself. It takes one of the cluster's credits until its size is answered.
+Neighbours: `works.growing` asks, and writes once the room is held; `dispatch` has rounds of whole placements.
 """
 
 from __future__ import annotations
 
 from gatelift.core.clusters.link_values import ClusterView
-from gatelift.core.dispatching import bids, dispatch, giving_back, placing, requests
-from gatelift.core.dispatching.fit import NO_CREDIT
+from gatelift.core.dispatching import bids, dispatch, fit, giving_back, placing, requests
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.offer_round import OfferRound
@@ -56,8 +55,8 @@ def _ask(case: Case, owner: Owner, view: ClusterView, more: tuple[PodSetRequest,
     if one is None:
         return
     attempt.used_nowhere({})
-    if core.open_offers.room(view.name, now) <= 0:
-        attempt.not_used(view.name, NO_CREDIT)
+    if fit.room_at(core, view, now) <= 0:  # HD-684: as of any work
+        attempt.not_used(view.name, fit.NO_CREDIT)
         if not dispatch.is_patient(core, attempt, [view.name], now):
             giving_back.give_back(core, attempt, now)
         return
@@ -83,6 +82,7 @@ def _ask(case: Case, owner: Owner, view: ClusterView, more: tuple[PodSetRequest,
         giving_back.give_back(core, attempt, now)
         return
     core.open_offers.sent(view.name, attempt.key, now)
+    core.placements.offered(view.name, attempt.uid)
     core.agenda.wake(attempt.look, asked.patient_until)
 
 

@@ -125,7 +125,8 @@ def _settle(core: Core, chain: Chain) -> None:
         waited, known = core.attempts.get(record.uid), core.knowledge.workloads[record.key]
         reserve = waited.reserve if waited is not None and waited.reserve is not None else following.reserve_of(known)
         cluster, namespace = attempt.cluster, record.key.namespace
-        applied = each.uid not in core.placements.unapplied(cluster)
+        unapplied = core.placements.unapplied(cluster)
+        applied = each.uid not in unapplied and record.uid not in unapplied  # a growth is, once it is answered
         core.move_attempt(attempt, record.uid, record.key, reserve)
         core.ledger.moves(each.uid, record.uid)
         core.placements.forget(cluster, each.uid)

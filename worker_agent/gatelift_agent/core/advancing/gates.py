@@ -209,7 +209,8 @@ def answered(world: World, placement: Placement, asked: Asked, event: WriteDone 
 
 
 def _is_gated(world: World, placement: Placement, uid: str) -> bool:
-    return any(pod.metadata.uid == uid and sized_pods.is_gated(pod) for pod in world.children(placement))
+    pod = let_go.child(world, placement, uid)
+    return pod is not None and sized_pods.is_gated(pod)
 
 
 def _failed(world: World, placement: Placement, asked: Asked, event: WriteFailed, now: float) -> None:

@@ -39,6 +39,8 @@ GONE = frozenset({WriteError.NOT_FOUND, WriteError.PRECONDITION})
 
 All else is no answer: rights that were taken away, a webhook's or policy's no, a conflict, an overload (P10)."""
 
+CONFLICT_SECONDS = 0.02
+"""Twice that, and twice as long each time, waits a size that another write was faster than."""
 PASSING = frozenset({WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT, WriteError.CONFLICT})
 """Failures that go by themselves: nobody is told of each."""
 
@@ -237,7 +239,7 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
 def _lift_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite) -> None:
     event = failed.event
     if failed.asked.purpose is WritePurpose.SIZE:
-        _size_failed(world, placement, event)
+        _size_failed(world, placement, tracked, failed)
         return
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
         giving_up.refuse_object(world, placement, tracked, (_REFUSALS[event.error], event.message))
@@ -245,8 +247,16 @@ def _lift_failed(world: World, placement: Placement, tracked: Tracked, failed: F
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
 
 
-def _size_failed(world: World, placement: Placement, event: WriteFailed) -> None:
-    """Tell of a size that the API server does not take; it is tried again, since only a later one takes it back."""
+def _size_failed(world: World, placement: Placement, tracked: Tracked, failed: FailedWrite) -> None:
+    """Tell of a size that the API server does not take; it is tried again, since only a later one takes it back.
+
+    A Job's own controller writes it whenever its pods change, as they do after each size: where that was faster, the
+    version that it wrote is here in a moment (HD-686).
+    """
+    event = failed.event
+    if event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
+        tracked.retry_at = min(tracked.retry_at, failed.asked.at + CONFLICT_SECONDS * 2.0 ** min(tracked.attempts, 16))
+        world.wakes.ask(placement.key, tracked.retry_at)
     if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.sizing is not None:
         sizes.cannot(world, placement, placement.sizing, (_REFUSALS[event.error], event.message))
 

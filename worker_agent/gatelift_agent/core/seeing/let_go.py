@@ -72,11 +72,15 @@ def settle(world: World, placement: Placement) -> None:
     sizing = placement.sizing
     if sizing is None or not (sizing.lifts or sizing.rests):
         return
-    known = {pod.metadata.uid: pod for pod in world.children(placement)}
     for uid, lift in tuple(sizing.lifts.items()):
-        pod = known.get(uid)
+        pod = child(world, placement, uid)
         waits = pod is not None and sized_pods.is_gated(pod) and pod.metadata.resource_version == lift.version
         lost = uid in placement.lost_children  # it may run, if its lift has landed
         if not (waits or lost or lift.asked):
             del sizing.lifts[uid]
-    sizing.rests = {uid: rest for uid, rest in sizing.rests.items() if uid in known}
+    sizing.rests = {uid: rest for uid, rest in sizing.rests.items() if child(world, placement, uid) is not None}
+
+
+def child(world: World, placement: Placement, uid: str) -> Pod | None:
+    """Return the pod of this UID, None where none is known that is of the placement: without a look at all (HD-685)."""
+    return world.objects.child(uid, {each.uid for each in placement.objects.values() if each.uid})

@@ -73,6 +73,7 @@ def _resize(world: World, placement: Placement, sizing: Sizing, order: Resize, n
     sizing.take(order.number, _counts(order.pod_sets))
     sizing.confirmed_session = world.standing.session
     placement.pod_sets = order.pod_sets
+    placement.look_from = now  # it is of all its pods, and waits for no pause
     sizing.hold = None
     if placement.state is PlacementState.RUNNING:  # what is held back asks as it is let go
         sizing.waits_for_room = sizing.waits_for_room or raised

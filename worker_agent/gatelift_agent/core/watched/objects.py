@@ -9,7 +9,7 @@ owners, and where it carries a mark that is asked first (`orphans`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 
 from gatelift_agent.core.watched import ownership
@@ -126,6 +126,15 @@ class Objects:
     def children(self, job_uid: str) -> tuple[Pod, ...]:
         """Return the pods that a Job made."""
         return tuple(self._children.get(job_uid, {}).values())
+
+    def count_children(self, job_uid: str) -> int:
+        """Return how many pods a Job has made."""
+        return len(self._children.get(job_uid, ()))
+
+    def child(self, uid: str, jobs: Container[str]) -> Pod | None:
+        """Return the pod of this UID, None where none is known that one of these Jobs made."""
+        maker = self._makers.get(uid)
+        return self._children.get(maker.uid, {}).get(uid) if maker is not None and maker.uid in jobs else None
 
     def knows_child(self, uid: str) -> bool:
         """Say whether a pod is known as one that a Job made."""
