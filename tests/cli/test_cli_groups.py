@@ -117,6 +117,16 @@ def test_hd_651_of_a_group_that_was_stopped_whole_is_said_how_many_to_make_again
     assert told(stage)["members"]["lacks"] == "3 of 3 slots have no pod: make as many under the group's name"
 
 
+def test_hd_652_of_a_group_that_has_finished_nobody_lacks(stage: Stage) -> None:
+    """HD-652: it asked for pods in the place of those that failed, which nobody would have let go."""
+    for name, phase in (("a", "Succeeded"), ("b", "Failed"), ("c", "Failed")):
+        member(stage, name, gated=False, phase=phase)
+    composed(stage, "a", "b", "c", conditions=[condition("Finished", "True", "Failed")])
+    found = told(stage)["members"]
+    assert found["objects"] == {"wanted": 3, "succeeded": 1, "failed": 2}
+    assert (found["lacks"], found["replaced"]) == ("", [])
+
+
 def test_hd_651_workers_that_a_driver_has_yet_to_make_lack_nobody_and_what_it_made_elsewhere_is_counted(
     stage: Stage,
 ) -> None:

@@ -117,6 +117,17 @@ def test_pg_14_a_group_of_which_some_failed_for_good_is_failed_with_numbers(hist
     history.until("all are let go", lambda: groups.held(history) == [], 30.0)
 
 
+def test_hd_652_a_group_that_has_finished_asks_for_no_pods_any_more(history: History) -> None:
+    """HD-652. It did so while it ran; who would obey was told by an event that his pod came too late."""
+    for name in "abc":
+        make(history, name, seconds=5.0, exit_code=0 if name == "a" else 1)
+    history.until("it asks for others", lambda: says(history, "WaitingForReplacementPods")[0] == "True", 60.0)
+    history.edit("home", POD, "b", {"metadata": {"annotations": {f"{K}retriable-in-group": "false"}}})
+    history.until("it is over", lambda: says(history, "Finished")[0] == "True", 60.0)
+    said = says(history, "WaitingForReplacementPods")
+    assert said == ("False", "Failed", "The group has finished: nobody is replaced any more")
+
+
 def test_pg_21_a_serving_group_does_not_finish_and_keeps_its_pods(history: History) -> None:
     for name in "abc":
         make(history, name, seconds=5.0, notes={f"{K}pod-group-serving": "true"})

@@ -7,12 +7,13 @@ They are put together as the manager does it, with the caller's own rights, also
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from gatelift.cli.render import Typed, age
+from gatelift.core import texts
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import SERVED
 from gatelift_kinds.shared import made_there, markers
@@ -20,6 +21,7 @@ from gatelift_kinds.shared.gathered import Gathered, Replaced, StoppingObject
 from gatelift_kinds.shared.placed_on import PLACED_ON
 from gatelift_kube.api.client import Client, Selection
 from gatelift_kube.deciding.errors import ForbiddenError
+from gatelift_kube.objects.conditions import is_true
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import ObjectKey, Resource
@@ -122,6 +124,8 @@ def _settle(work: FoundWork, workload: Workload) -> None:
 def explanation_of(gathered: Gathered, workload: Workload | None, now: dt.datetime) -> GatheredExplanation:
     """Return what is told of all objects at a moment."""
     told = gathered.told(workload)
+    if workload is not None and is_true(workload.status.conditions, texts.FINISHED):
+        told = replace(told, lacks="", replaced=())  # nobody is replaced any more
     standing = ", ".join(f"{count} {word}" for word, count in told.standing)
     wanted = f"{told.wanted} {'pod' if told.wanted == 1 else 'pods'}" if told.wanted else "pods"
     return GatheredExplanation(

@@ -32,7 +32,7 @@ RECORD = frozenset(
     }
 )
 """Of a Workload: those that only Gatelift writes; Finished is final, whoever wrote it."""
-WORKLOAD = RECORD | {texts.FINISHED, texts.HELD, pod_trouble.CONDITION, "WaitingForReplacementPods"}
+WORKLOAD = RECORD | {texts.FINISHED, texts.HELD, pod_trouble.CONDITION, texts.REPLACEMENTS}
 """Of a Workload: all that Gatelift or Kueue write."""
 
 LEFT_OUT = "ConditionsLeftOut"

@@ -15,7 +15,7 @@ from gatelift.core import texts
 from gatelift.core.api import documents
 from gatelift.core.records import drains, own_conditions
 from gatelift_kinds.shared import pod_trouble
-from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, put, without
+from gatelift_kube.objects.conditions import FALSE, TRUE, fitting, is_true, put, without
 from gatelift_kube.objects.kueue import PodSetResources, ReclaimablePod, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.values.resources import WORKLOAD
@@ -101,4 +101,6 @@ def finished_write(
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
     kept = without(without(workload.status.conditions, texts.HELD), pod_trouble.CONDITION)
     kept = without(kept, drains.CONDITION)
+    if is_true(kept, texts.REPLACEMENTS):  # else it would go on to ask for pods that nobody lets go (HD-652)
+        besides = (*besides, condition(workload, texts.REPLACEMENTS, FALSE, reason, texts.NOBODY_REPLACED))
     return status_write(workload, conditions=put(with_each(kept, besides, wall), finished, wall))
