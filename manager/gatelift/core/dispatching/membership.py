@@ -153,13 +153,15 @@ def all_leave(core: Core, attempt: Attempt, view: ClusterView) -> tuple[Change, 
 
     An agent that began since knows those that it has found: one that vanished meanwhile may run (HD-660).
     """
+    if view.version < VERSION_OF_CHANGE or core.sessions.keeps(attempt.cluster, attempt.commit_session):
+        return ()
     known = core.knowledge.workloads.get(attempt.workload)
     work = core.knowledge.work_of(known) if known is not None else NOBODYS
-    if known is None or work.gathered is None or not is_elsewhere(work, attempt) or view.version < VERSION_OF_CHANGE:
+    if known is None or work.gathered is None or not is_elsewhere(work, attempt):
         return ()
     there = {each.called.uid: each.called.name for each in work.gathered.there(record.granted(known))}
     there |= {one.object.metadata.uid: one.object.metadata.name for one in work.objects if _is_leaving(work, one)}
-    if not there or core.sessions.keeps(attempt.cluster, attempt.commit_session):
+    if not there:
         return ()
     attempt.told.begins(view.session)
     leave = tuple(Leaver(name=name, uid=uid) for uid, name in there.items())
