@@ -19,6 +19,7 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
+from gatelift_kinds.shared.sizes import Counts, counts_of
 from gatelift_kube.objects.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
@@ -149,7 +150,7 @@ class Shown:
                 *_held_otherwise(core, document),
             ]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
-        if _is_covered_by_growth(core, meta["uid"], charged, due):
+        if _is_covered_by_growth(core, document, charged, due):
             return [*found, *_held_otherwise(core, document)]
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
@@ -238,17 +239,21 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
     return [f"WorkerCluster {name} says {said}; the manager {want}"] if said != want else []
 
 
-def _is_covered_by_growth(core: Core, uid: str, charged: Charge, due: Charge) -> bool:
-    """Say whether a slice that is granted in place of this one, and is not written yet, is charged for all of both.
+def _is_covered_by_growth(core: Core, document: Doc, charged: Charge, due: Charge) -> bool:
+    """Say whether a slice that is granted in place of this record, and is not written yet, is charged for all of both.
 
-    A chain is charged once, and from the decision on for the slice that is to be its record.
+    A chain is charged once, and from the decision on for the slice that is to be its record: for no less than the
+    record is, and for no more than either asks of each pod set.
     """
+    uid = document["metadata"]["uid"]
     chain, engine = core.knowledge.slices.of(uid), core.ledger.engine
-    target = chain.target if chain is not None else None
-    if target is None or target.uid == uid or charged or engine.phase(target.uid) is not Phase.ASSUMED:
+    if chain is None or chain.record is None or chain.target is None or chain.record.uid != uid or charged:
         return False
-    whole = engine.charged(target.uid)
-    return all(whole.get(cell, 0) >= amount for cell, amount in due.items())
+    target = core.knowledge.workloads[chain.target.key]
+    if engine.phase(chain.target.uid) is not Phase.ASSUMED or due == {}:
+        return False
+    whole, most = engine.charged(chain.target.uid), _granted(document, at_least=counts_of(target))
+    return all(due.get(cell, 0) <= whole.get(cell, 0) <= most.get(cell, 0) for cell in {*due, *whole})
 
 
 def _told(document: Doc, type_: str) -> tuple[str, str] | None:
@@ -290,11 +295,12 @@ def _said(document: Doc) -> tuple[str, str]:
     return (found[0]["reason"], found[0]["message"]) if found else ("", "")
 
 
-def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
+def _granted(document: Doc, *, reclaimed: bool = True, at_least: Counts | None = None) -> Charge:
     """Return the milli-CPU that a Workload shows as its own, without the pods that it shows as reclaimable.
 
     Not `reclaimed`: with them. Charged so is what a person asks less of since: what was found of it is not believed
-    until its cluster was heard, which has it written anew (HD-256).
+    until its cluster was heard, which has it written anew (HD-256). `at_least`: for no fewer pods than these, of which
+    none is reclaimable.
     """
     status = document["status"]
     due: Charge = {}
@@ -303,6 +309,8 @@ def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
     for one in status["admission"]["podSetAssignments"]:
         count = one.get("count", asked[one["name"]])
         left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))
+        if at_least is not None:
+            left = max(count, at_least.get(one["name"], 0))
         for name, amount in one.get("resourceUsage", {}).items():
             cell = one["flavors"][name], name
             total = due.get(cell, 0) + milli(amount) // max(1, count) * left
