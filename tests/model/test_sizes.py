@@ -82,6 +82,7 @@ def test_sl_82_what_is_meant_to_happen_can_happen() -> None:
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_sl_82_without_one_rule_a_promise_is_broken_in_this_way(name: str) -> None:
+    """SL-40, SL-41, SL-42, SL-43, SL-44, SL-45, SL-46, SL-47, SL-48: `support.sizes_model.needed` has the histories."""
     needed = NEEDED[name]
     rules: Rules = ALL_RULES - {needed.rule}
     assert check(needed.budget, rules).trace == needed.lines()
