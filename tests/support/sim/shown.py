@@ -19,7 +19,6 @@ from gatelift.core.records.attempts import Attempt
 from gatelift.core.rules import kept_out, unrecorded
 from gatelift.core.state.core import Core
 from gatelift_admission.entries.entry import Phase
-from gatelift_kinds.shared.sizes import Counts, counts_of
 from gatelift_kube.objects.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
@@ -150,7 +149,7 @@ class Shown:
                 *_held_otherwise(core, document),
             ]  # what its pods give back is written once, or with its end
         unheard = attempt is not None and attempt.counts is None
-        if _is_covered_by_growth(core, document, charged, due):
+        if _is_covered_by_growth(core, meta["uid"], charged, due):
             return [*found, *_held_otherwise(core, document)]
         if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
@@ -239,21 +238,19 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
     return [f"WorkerCluster {name} says {said}; the manager {want}"] if said != want else []
 
 
-def _is_covered_by_growth(core: Core, document: Doc, charged: Charge, due: Charge) -> bool:
+def _is_covered_by_growth(core: Core, uid: str, charged: Charge, due: Charge) -> bool:
     """Say whether a slice that is granted in place of this record, and is not written yet, is charged for all of both.
 
     A chain is charged once, and from the decision on for the slice that is to be its record: for no less than the
-    record is, and for no more than either asks of each pod set.
+    record is. For how much more stands nowhere by then: its user may have edited it since it was granted.
     """
-    uid = document["metadata"]["uid"]
     chain, engine = core.knowledge.slices.of(uid), core.ledger.engine
     if chain is None or chain.record is None or chain.target is None or chain.record.uid != uid or charged:
         return False
-    target = core.knowledge.workloads[chain.target.key]
-    if engine.phase(chain.target.uid) is not Phase.ASSUMED or due == {}:
+    if engine.phase(chain.target.uid) is not Phase.ASSUMED:
         return False
-    whole, most = engine.charged(chain.target.uid), _granted(document, at_least=counts_of(target))
-    return all(due.get(cell, 0) <= whole.get(cell, 0) <= most.get(cell, 0) for cell in {*due, *whole})
+    whole = engine.charged(chain.target.uid)
+    return all(whole.get(cell, 0) >= amount for cell, amount in due.items())
 
 
 def _told(document: Doc, type_: str) -> tuple[str, str] | None:
@@ -295,12 +292,11 @@ def _said(document: Doc) -> tuple[str, str]:
     return (found[0]["reason"], found[0]["message"]) if found else ("", "")
 
 
-def _granted(document: Doc, *, reclaimed: bool = True, at_least: Counts | None = None) -> Charge:
+def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
     """Return the milli-CPU that a Workload shows as its own, without the pods that it shows as reclaimable.
 
     Not `reclaimed`: with them. Charged so is what a person asks less of since: what was found of it is not believed
-    until its cluster was heard, which has it written anew (HD-256). `at_least`: for no fewer pods than these, of which
-    none is reclaimable.
+    until its cluster was heard, which has it written anew (HD-256).
     """
     status = document["status"]
     due: Charge = {}
@@ -309,8 +305,6 @@ def _granted(document: Doc, *, reclaimed: bool = True, at_least: Counts | None =
     for one in status["admission"]["podSetAssignments"]:
         count = one.get("count", asked[one["name"]])
         left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))
-        if at_least is not None:
-            left = max(count, at_least.get(one["name"], 0))
         for name, amount in one.get("resourceUsage", {}).items():
             cell = one["flavors"][name], name
             total = due.get(cell, 0) + milli(amount) // max(1, count) * left
