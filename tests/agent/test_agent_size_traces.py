@@ -25,13 +25,13 @@ WITHOUT: dict[str, size_rules.Take] = {
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_the_agent_keeps_the_promise_where_the_model_breaks_it_without_one_rule(name: str) -> None:
-    """SL-41, SL-42, SL-43, SL-44, SL-45, SL-46, SL-47, SL-48."""
+    """SL-82, SL-41, SL-42, SL-43, SL-44, SL-45, SL-46, SL-47, SL-48."""
     SizeTrace().play(NEEDED[name].lines())
 
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_without_that_rule_it_is_broken_as_in_the_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SL-41, SL-42, SL-43, SL-44, SL-45, SL-46, SL-47, SL-48: else the trace would show nothing."""
+    """SL-82, SL-41, SL-42, SL-43, SL-44, SL-45, SL-46, SL-47, SL-48: else the trace would show nothing."""
     WITHOUT[name](monkeypatch)
     with pytest.raises(SizeTruthError):
         SizeTrace().play(NEEDED[name].lines())
