@@ -5,20 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from gatelift.core.records import chain as chains
-from gatelift.core.records.record import Record
-from gatelift.core.records.size_states import PlacedSize
-from gatelift.core.state.core import Core
-from gatelift.core.state.sessions import Sessions
-from gatelift.core.works import past_slices, resizing
 from gatelift_kube.deciding.writes import Create, Delete, Patch, WriteError
-from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.resources import WORKLOAD
+from support.manager import chain_rules
 from support.manager.chain_walks import ChainTruthError, ChainWalk
 from support.manager.slice_world import a_running_chain, resize, seen, used
 from support.manager.world import World
@@ -26,8 +19,6 @@ from support.manager.world import World
 SEEDS = tuple(range(40))
 TRIES = 60
 """Walks that a removed rule may hide in."""
-
-Take = Callable[[pytest.MonkeyPatch], None]
 
 
 @pytest.mark.parametrize("seeds", [SEEDS[first::4] for first in range(4)], ids=repr)
@@ -107,77 +98,21 @@ def _ref(world: World) -> Any:
     return ref
 
 
-def released_at_the_change_of_a_count(patch: pytest.MonkeyPatch) -> None:
-    """Lower the charge with the count (without Size 2): whether that was answered, and when, is asked of both."""
-    patch.setattr(PlacedSize, "is_answered", lambda *_: True)
-    patch.setattr(Sessions, "keeps", lambda *_: True)
-
-
-def an_answer_to_any_size(patch: pytest.MonkeyPatch) -> None:
-    """Take what was answered of one size for an answer to the next (without Size 5)."""
-
-    def is_answered(size: PlacedSize, _number: int, session: int) -> bool:
-        return session > 0 and size.answered_in > 0
-
-    def follows(size: PlacedSize, number: int, *, lowers: bool) -> None:
-        size.number = max(number, size.number) if lowers else number
-
-    patch.setattr(PlacedSize, "follows", follows)
-    patch.setattr(PlacedSize, "is_answered", is_answered)
-
-
-def a_number_twice(patch: pytest.MonkeyPatch) -> None:
-    """Edit a record without another number (without Size 4)."""
-    before = resizing._resize
-
-    def edit(wish: Any, known: Workload, number: int, counts: Any) -> bool:
-        same = wish.chain.current.number if known.metadata.uid == wish.chain.current.uid else number
-        return before(wish, known, same, counts)
-
-    patch.setattr(resizing, "_resize", edit)
-
-
-def the_lower_one_counts(patch: pytest.MonkeyPatch) -> None:
-    """Follow the first of two slices that have quota (without Size 1)."""
-
-    def record(found: tuple[chains.Slice, ...]) -> chains.Slice | None:
-        return next((each for each in found if each.open and each.reserved), None)
-
-    patch.setattr(chains, "_record", record)
-
-
-def a_past_slice_ends_the_run(patch: pytest.MonkeyPatch) -> None:
-    """Take the end of a slice for the end of what runs (without SL-13)."""
-
-    def look(_core: Core, _rec: Record, _now: float) -> bool:
-        return False
-
-    patch.setattr(past_slices, "look", look)
-
-
-def a_slice_beside_one_that_is_not_over(patch: pytest.MonkeyPatch) -> None:
-    """Make the next slice at once (without what HD-560 mends)."""
-    patch.setattr("gatelift.core.records.chains.SliceIndex.standing", lambda *_: ())
-
-
-def a_slice_beside_one_that_is_made(patch: pytest.MonkeyPatch) -> None:
-    """Make one for each name (without what HD-561 mends)."""
-    patch.setattr(resizing, "is_being_made", lambda *_: False)
-
-
 @pytest.mark.parametrize(
     "take",
     [
-        pytest.param(released_at_the_change_of_a_count, id="Size 2"),
-        pytest.param(an_answer_to_any_size, id="Size 5"),
-        pytest.param(a_number_twice, id="Size 4"),
-        pytest.param(the_lower_one_counts, id="Size 1, two records"),
-        pytest.param(a_past_slice_ends_the_run, id="SL-13"),
-        pytest.param(a_slice_beside_one_that_is_not_over, id="HD-560"),
-        pytest.param(a_slice_beside_one_that_is_made, id="HD-561"),
+        pytest.param(chain_rules.released_at_the_change_of_a_count, id="Size 2"),
+        pytest.param(chain_rules.an_answer_to_any_size, id="Size 5"),
+        pytest.param(chain_rules.a_number_twice, id="Size 4"),
+        pytest.param(chain_rules.the_lower_one_counts, id="Size 1, two records"),
+        pytest.param(chain_rules.a_past_slice_ends_the_run, id="SL-13"),
+        pytest.param(chain_rules.a_slice_beside_one_that_is_not_over, id="HD-560"),
+        pytest.param(chain_rules.a_slice_beside_one_that_is_made, id="HD-561"),
     ],
 )
-def test_sl_83_a_rule_of_chains_that_is_removed_is_missed(take: Take, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sl_83_a_rule_of_chains_that_is_removed_is_missed(
+    take: chain_rules.Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take(monkeypatch)
     assert any(map(_breaks, range(TRIES)))
 

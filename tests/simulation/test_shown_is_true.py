@@ -16,6 +16,9 @@ from gatelift_admission.entries.entry import Phase
 from gatelift_admission.feed import intake as engine_intake
 from gatelift_kube.values.resources import CLUSTER_QUEUE, WORKLOAD
 from gatelift_wire.values.keys import PlacementKey
+from support.manager.slice_world import a_running_chain, all_slices, resize
+from support.manager.world import World
+from support.sim import shown
 from support.sim.faults import Faults
 from support.sim.truth import TruthError
 from support.sim.world import PLANS, Plan, SimWorld
@@ -159,3 +162,30 @@ def test_hd_181_a_cluster_that_gets_no_new_work_without_a_word_is_noticed() -> N
     core.caution.to_tell.clear()
     with pytest.raises(TruthError, match=r"WorkerCluster b says \('', ''\); the manager \('EpochAhead'"):
         looked_at_again(world, uid)
+
+
+def test_a_growth_that_is_granted_and_not_written_covers_its_record_and_nothing_besides() -> None:
+    """SL-08: of its own chain alone, and for no less than the record is charged."""
+    world = a_running_chain(cpu=10)
+    core, engine = world.machine.core, world.machine.core.ledger.engine
+    resize(world, 5)
+    while not (len(all_slices(world)) > 1 and engine.phase(uid_of(world, 1)) is Phase.ASSUMED):
+        assert world.step()
+    due = shown._granted(all_slices(world)[0])
+    assert (sum(due.values()), engine.charged(uid_of(world, 0)), sum(engine.charged(uid_of(world, 1)).values())) == (
+        3000,
+        {},
+        5000,
+    )
+
+    def covers(place: int, due: shown.Charge, charged: shown.Charge | None = None) -> bool:
+        return shown._is_covered_by_growth(core, uid_of(world, place), charged or {}, due)
+
+    assert covers(0, due)
+    assert not covers(1, due), "it is no record"
+    assert not covers(0, dict.fromkeys(due, 6000)), "the growth is charged for less"
+    assert not covers(0, due, due), "both are charged"
+
+
+def uid_of(world: World, place: int) -> str:
+    return str(all_slices(world)[place]["metadata"]["uid"])

@@ -76,6 +76,9 @@ class SizeAccount:
         """Take that an answer has come: from now on no more is charged than it says, and what was said since."""
         self.answered = max(self.answered, number)
 
+    def deadline(self, _number: int) -> None:
+        """Take that a deadline of a size has passed: it takes nothing back (Size 3)."""
+
     # --- the cluster --------------------------------------------------------------------------------------------
 
     def sees(self, change: StoreChange, *, is_pod: bool) -> None:

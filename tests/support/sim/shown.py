@@ -239,15 +239,17 @@ def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
 
 
 def _is_covered_by_growth(core: Core, uid: str, charged: Charge, due: Charge) -> bool:
-    """Say whether a slice that is granted in place of this one, and is not written yet, is charged for all of both.
+    """Say whether a slice that is granted in place of this record, and is not written yet, is charged for all of both.
 
-    A chain is charged once, and from the decision on for the slice that is to be its record.
+    A chain is charged once, and from the decision on for the slice that is to be its record: for no less than the
+    record is. For how much more stands nowhere by then: its user may have edited it since it was granted.
     """
     chain, engine = core.knowledge.slices.of(uid), core.ledger.engine
-    target = chain.target if chain is not None else None
-    if target is None or target.uid == uid or charged or engine.phase(target.uid) is not Phase.ASSUMED:
+    if chain is None or chain.record is None or chain.target is None or chain.record.uid != uid or charged:
         return False
-    whole = engine.charged(target.uid)
+    if engine.phase(chain.target.uid) is not Phase.ASSUMED:
+        return False
+    whole = engine.charged(chain.target.uid)
     return all(whole.get(cell, 0) >= amount for cell, amount in due.items())
 
 

@@ -78,12 +78,12 @@ def violation(state: ModelState) -> str:
     if not is_within(may_run, paid):
         return f"!! {shown(may_run)} may run, {shown(paid)} charged"
     slices = [each for each in state.home.slices if each is not None]
-    reserved = [each for each in slices if each.reserved]
+    placed = [each for each in slices if each.placed]
     epoch = max((each.epoch for each in slices), default=0)
-    if any(each.epoch < epoch for each in reserved):
-        return f"!! a record of epoch {reserved[0].epoch}, which has ended"
-    if len({each.size for each in reserved}) < len(reserved):
-        return f"!! two records of size {reserved[0].size}"
+    if any(each.epoch < epoch for each in placed):
+        return f"!! a record of epoch {placed[0].epoch}, which has ended"
+    if len({each.size for each in placed}) < len(placed):
+        return f"!! two records of size {placed[0].size}"
     return ""
 
 

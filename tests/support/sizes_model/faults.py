@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from support.sizes_model.home import landed
-from support.sizes_model.state import QUIET, ModelState, Rules, SizeRule, Steps, record_of
+from support.sizes_model.home import followed, landed
+from support.sizes_model.state import QUIET, ModelState, Rules, SizeRule, Steps
 from support.sizes_model.worker import apply
 
 
@@ -26,7 +26,7 @@ def steps(state: ModelState, rules: Rules) -> Steps:
         found = state.agent._replace(is_up=True, size=job.size, counts=job.counts, stopping=job.suspended)
         yield "another replica begins", state._replace(agent=found)
     if budget.takeovers:
-        yield "another manager leads", led_by_another(state)
+        yield "another manager leads", led_by_another(state, rules)
 
 
 def closed(state: ModelState) -> ModelState:
@@ -34,12 +34,12 @@ def closed(state: ModelState) -> ModelState:
     return state._replace(wire=QUIET, agent=state.agent._replace(confirmed=False))
 
 
-def led_by_another(state: ModelState) -> ModelState:
+def led_by_another(state: ModelState, rules: Rules) -> ModelState:
     """Return a state with a new leader, which has written the record before it does anything (R3)."""
     home = state.home
     late = None if home.late is None else home.late._replace(mine=False)
     after = closed(state)._replace(home=home._replace(late=late), budget=state.budget._replace(takeovers=0))
-    found = record_of(home)
+    found = followed(home, rules)
     return after if found is None else landed(after, *found)
 
 

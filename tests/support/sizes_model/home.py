@@ -21,6 +21,7 @@ from support.sizes_model.state import (
     is_within,
     lower_of,
     record_of,
+    reserved_of,
     shown,
 )
 
@@ -31,7 +32,7 @@ WISHES: tuple[Counts, ...] = ((1, 0), (2, 0), (2, 1))
 
 def steps(state: ModelState, rules: Rules) -> Steps:
     """Return each step that can come next there."""
-    found = record_of(state.home)
+    found = followed(state.home, rules)
     if found is None:
         return
     if not (found[1].ending or state.home.fenced):
@@ -51,9 +52,14 @@ def wishes(state: ModelState) -> Steps:
             yield f"user asks for {shown(wish)}", state._replace(home=state.home._replace(wish=wish), budget=budget)
 
 
-def said(home: Home) -> Command:
+def followed(home: Home, rules: Rules) -> tuple[int, SliceRecord] | None:
+    """Return what a manager takes for the record, and which of the two Workloads it is."""
+    return record_of(home) if SizeRule.RECORD_HAS_WINNER in rules else reserved_of(home)
+
+
+def said(home: Home, rules: Rules) -> Command:
     """Return the command that says what the record says: its size, or that the placement is to stop."""
-    found = record_of(home)
+    found = followed(home, rules)
     if found is None or found[1].ending or home.fenced:
         return STOP
     return Command(found[1].size, found[1].spec)
@@ -62,7 +68,7 @@ def said(home: Home) -> Command:
 def writes(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> Steps:
     """Return each write that the manager may decide on."""
     other = state.home.slices[1 - place]
-    if other is not None and other.reserved:
+    if other is not None and other.placed:
         yield from write(state, 1 - place, None, f"manager finishes the slice of size {other.size}")
         if SizeRule.NO_DEADLINE not in rules and state.home.late is None:
             yield from write(state, place, None, f"a deadline takes back the slice of size {record.size}")
@@ -70,17 +76,15 @@ def writes(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> 
     if record.ending or state.home.fenced:
         if 0 in state.wire.answers or state.home.fenced:
             text = "manager releases all and raises the epoch"
-            yield from write(touched(state, 1 - place, rules), place, released(record), text)
+            yield from write(withdrawn(state, 1 - place, rules), place, released(record), text)
         return
     yield from asked(state, place, record, rules)
-    if other is not None and is_within(record.spec, other.spec):
-        bigger = record._replace(size=record.size + 1, spec=other.spec, charged=higher_of(record.charged, other.spec))
-        text = f"manager makes target the record: size {bigger.size}, {shown(bigger.charged)} charged"
-        yield from write(state, 1 - place, bigger, text)
+    if other is not None:
+        yield from grows(state, place, record, other)
     yield from lowered(state, place, record, rules)
     if state.budget.evictions:
         spent = state._replace(budget=state.budget._replace(evictions=0))
-        yield from write(touched(spent, 1 - place, rules), place, record._replace(ending=True), "manager evicts")
+        yield from write(withdrawn(spent, 1 - place, rules), place, record._replace(ending=True), "manager evicts")
     if not state.wire.is_open and state.job.let_go == NONE and state.job.edit is None:
         yield "a person sees no pod and says fenced", state._replace(home=state.home._replace(fenced=True))
 
@@ -92,14 +96,35 @@ def asked(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> S
     if wish == smaller:
         if other is not None:
             yield "manager ends target", landed(state, 1 - place, None)
+    elif other is not None and other.spec != wish and other.reserved:
+        yield from write(state, 1 - place, waiting(other), "manager gives back what is reserved for target")
     elif other is None or other.spec != wish:
-        target = SliceRecord(reserved=False, size=0, spec=wish, charged=NONE, epoch=record.epoch, ending=False)
+        target = waiting(record)._replace(spec=wish)
         yield f"manager has target ask for {shown(wish)}", landed(state, 1 - place, target)
     if record.spec != smaller:
         kept = record.charged if SizeRule.CHARGE_FOLLOWS_ANSWER in rules else lower_of(record.charged, smaller)
         value = record._replace(size=record.size + 1, spec=smaller, charged=kept)
         text = f"manager lowers the record: size {value.size}, {shown(smaller)} wanted, {shown(kept)} charged"
-        yield from write(touched(state, 1 - place, rules), place, value, text)
+        yield from write(renumbered(state, 1 - place, rules, value.size + 1), place, value, text)
+
+
+def grows(state: ModelState, place: int, record: SliceRecord, other: SliceRecord) -> Steps:
+    """Return the writes by which target becomes the record, by way of other checks where these are asked."""
+    if other.reserved and state.budget.verdicts:
+        spent = state._replace(budget=state.budget._replace(verdicts=state.budget.verdicts - 1))
+        yield from write(spent, 1 - place, waiting(other), "a check says Retry: target gives back what is reserved")
+        yield "a check says Rejected: target ends", landed(spent, 1 - place, None)
+    if not is_within(record.spec, other.spec):
+        return
+    bigger = other
+    if not other.reserved:
+        paid = higher_of(record.charged, other.spec)
+        bigger = other._replace(reserved=True, size=record.size + 1, charged=paid)
+        if state.budget.asked:
+            yield from write(state, 1 - place, bigger, f"manager reserves {shown(paid)} for target")
+            return
+    text = f"manager makes target the record: size {bigger.size}, {shown(bigger.charged)} charged"
+    yield from write(state, 1 - place, bigger._replace(placed=True), text)
 
 
 def lowered(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> Steps:
@@ -114,7 +139,12 @@ def lowered(state: ModelState, place: int, record: SliceRecord, rules: Rules) ->
 
 def released(record: SliceRecord) -> SliceRecord:
     """Return a slice that is back in its queue."""
-    return SliceRecord(reserved=False, size=0, spec=record.spec, charged=NONE, epoch=record.epoch + 1, ending=False)
+    return waiting(record)._replace(epoch=record.epoch + 1)
+
+
+def waiting(one: SliceRecord) -> SliceRecord:
+    """Return a slice without quota, which asks for what it asked for."""
+    return one._replace(placed=False, reserved=False, size=0, charged=NONE, ending=False)
 
 
 def write(state: ModelState, place: int, value: SliceRecord | None, text: str) -> Steps:
@@ -125,11 +155,20 @@ def write(state: ModelState, place: int, value: SliceRecord | None, text: str) -
         yield f"{text} (slow)", state._replace(home=home, budget=state.budget._replace(slow_home=0))
 
 
-def touched(state: ModelState, place: int, rules: Rules) -> ModelState:
-    """Return a state in which the other slice was written to first, so that a late write to it fails."""
-    if SizeRule.ONE_RECORD not in rules or state.home.slices[place] is None:
+def renumbered(state: ModelState, place: int, rules: Rules, size: int) -> ModelState:
+    """Return a state in which target has got another number first, so that a late write to it fails."""
+    found = state.home.slices[place]
+    if SizeRule.ONE_RECORD not in rules or found is None:
         return state
-    return landed(state, place, state.home.slices[place])
+    return landed(state, place, found._replace(size=size) if found.reserved else found)
+
+
+def withdrawn(state: ModelState, place: int, rules: Rules) -> ModelState:
+    """Return a state in which target was written to before the end, so that a late write to it fails: it waits."""
+    found = state.home.slices[place]
+    if SizeRule.ONE_RECORD not in rules or found is None:
+        return state
+    return landed(state, place, waiting(found) if found.reserved else found)
 
 
 def landed(state: ModelState, place: int, value: SliceRecord | None) -> ModelState:

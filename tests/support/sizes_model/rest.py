@@ -43,7 +43,8 @@ def at_rest(state: ModelState) -> bool:
         return False
     found = record_of(home)
     if found is None:
-        return job.gated == job.lifted == job.terminating == NONE
+        reserved = any(each is not None and each.reserved for each in home.slices)
+        return not reserved and job.gated == job.lifted == job.terminating == NONE
     record = found[1]
     wanted = home.wish == record.spec == record.charged and None in home.slices and not record.ending
     return wanted and job.counts == running(job) == record.spec and job.gated == NONE

@@ -7,17 +7,20 @@
 
 from __future__ import annotations
 
-from support.sizes_model.home import said
+from functools import lru_cache
+
+from support.sizes_model.home import followed, said
 from support.sizes_model.state import (
     POD_SETS,
     QUIET,
+    Agent,
+    Home,
     ModelState,
     Rules,
     SizeRule,
     Wire,
     WorkerJob,
     changed,
-    record_of,
 )
 from support.sizes_model.worker import taken
 
@@ -26,7 +29,7 @@ NOTHING: frozenset[int] = frozenset()
 
 def settled(state: ModelState, rules: Rules) -> ModelState:
     """Return the state that stands for this one."""
-    return state._replace(job=_made(state.job), wire=_heard(state, rules))
+    return state._replace(job=_made(state.job), wire=_heard(state.home, state.wire, state.agent, rules))
 
 
 def _made(job: WorkerJob) -> WorkerJob:
@@ -38,15 +41,15 @@ def _made(job: WorkerJob) -> WorkerJob:
     return job if gated == job.gated else job._replace(gated=gated)
 
 
-def _heard(state: ModelState, rules: Rules) -> Wire:
-    wire = state.wire
+@lru_cache(maxsize=1 << 16)
+def _heard(home: Home, wire: Wire, agent: Agent, rules: Rules) -> Wire:
     if not wire.is_open:
         return QUIET
-    commands = wire.commands | {said(state.home)}
+    commands = wire.commands | {said(home, rules)}
     if SizeRule.SIZES_GO_UP in rules:
-        commands = frozenset(each for each in commands if taken(state.agent, each, rules) != state.agent)
+        commands = frozenset(each for each in commands if taken(agent, each, rules) != agent)
     answers = wire.answers
-    found = record_of(state.home)
+    found = followed(home, rules)
     if found is None:
         answers = NOTHING
     elif answers and SizeRule.ANSWER_NAMES_SIZE in rules:

@@ -26,6 +26,7 @@ class SizeRule(StrEnum):
     """A rule of sizes, by its number; of two of them the halves can be taken out alone."""
 
     ONE_RECORD = "1"
+    RECORD_HAS_WINNER = "1, winner"
     CHARGE_FOLLOWS_ANSWER = "2"
     NO_DEADLINE = "3"
     SIZES_GO_UP = "4"
@@ -43,8 +44,14 @@ ALL_RULES: Rules = frozenset(SizeRule)
 
 
 class SliceRecord(NamedTuple):
-    """A Workload of the chain: the record while it is reserved, else the target that waits (size 0)."""
+    """A Workload of the chain: the record if it is placed, else the target.
 
+    A target waits (size 0), or it is reserved and has no winner yet: other admission checks are asked about it, and it
+    may give that back at any time, since no size of it was said to anybody.
+    """
+
+    placed: bool
+    """It has a winner, so it is reserved."""
     reserved: bool
     size: int
     spec: Counts
@@ -124,7 +131,10 @@ class WorkerJob(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """How often the user, chance and people may still do something."""
+    """How often the user, chance, people and other admission checks may still do something.
+
+    `asked` is not used up: it says that other checks are asked about each target before it may become the record.
+    """
 
     wishes: int = 2
     evictions: int = 1
@@ -133,6 +143,8 @@ class Budget(NamedTuple):
     takeovers: int = 1
     slow_home: int = 1
     slow_worker: int = 1
+    asked: int = 0
+    verdicts: int = 0
 
 
 class ModelState(NamedTuple):
@@ -152,7 +164,7 @@ QUIET = Wire(is_open=False, commands=frozenset(), answers=frozenset())
 
 def begin(budget: Budget) -> ModelState:
     """Return a chain of one slice (1,1), committed and let go as a Job, no pod of which has been made."""
-    first = SliceRecord(reserved=True, size=1, spec=(1, 1), charged=(1, 1), epoch=1, ending=False)
+    first = SliceRecord(placed=True, reserved=True, size=1, spec=(1, 1), charged=(1, 1), epoch=1, ending=False)
     return ModelState(
         Home((1, 1), (first, None), None, fenced=False),
         Wire(is_open=True, commands=frozenset(), answers=frozenset()),
@@ -188,15 +200,30 @@ def shown(counts: Counts) -> str:
 
 
 def record_of(home: Home) -> tuple[int, SliceRecord] | None:
-    """Return the record and which of the two Workloads it is: the reserved one of the higher size."""
+    """Return the record and which of the two Workloads it is: of those with a winner the one of the higher size."""
+    return _highest(home, _PLACED)
+
+
+def reserved_of(home: Home) -> tuple[int, SliceRecord] | None:
+    """Return the reserved slice of the higher size, whether it has a winner or not."""
+    return _highest(home, _RESERVED)
+
+
+_PLACED, _RESERVED = map(SliceRecord._fields.index, ("placed", "reserved"))
+
+
+def _highest(home: Home, has: int) -> tuple[int, SliceRecord] | None:
     first, second = home.slices
-    if second is not None and second.reserved and (first is None or first.size < second.size):
+    if second is not None and second[has] and (first is None or not first[has] or first.size < second.size):
         return 1, second
-    return (0, first) if first is not None and first.reserved else None
+    return (0, first) if first is not None and first[has] else None
 
 
 def charged(home: Home) -> Counts:
-    """Return what is charged for the chain: what its record says."""
+    """Return what is charged for the chain and stays so: what its record says.
+
+    What a target has reserved above that is charged as well, but it may be given back without anybody's answer.
+    """
     found = record_of(home)
     return NONE if found is None else found[1].charged
 
