@@ -14,7 +14,7 @@ from gatelift_wire.values.keys import VERSION_OF_CHANGE
 from gatelift_wire.values.messages import Commit, ObjectReport, Stop
 from support.manager.agents import ScriptedAgent
 from support.manager.builders import a_setting
-from support.manager.group_world import a_member, join, says
+from support.manager.group_world import THEIRS, a_member, join, says
 from support.manager.world import World, a_world
 
 MEMBERS = 150
@@ -84,3 +84,13 @@ def test_hd_691_a_group_is_counted_in_parts_as_it_is_over_and_its_end_is_that_of
     assert len(world.messages(Stop)) == 1, "its worker is asked whether nothing of it runs"
     assert says(world, "Finished") == ("True", "Succeeded")
     assert max(counted) <= COUNTED_PER_CALL + 1
+
+
+def test_hd_691_who_asks_before_all_are_counted_has_the_others_counted_first(counted: list[int]) -> None:
+    world, _ = a_group(counted)
+    gathered: Any = world.machine.core.knowledge.works.gathered_at(THEIRS.key).gathered
+    assert gathered.may_run
+    gathered.is_home()
+    assert not gathered.is_counted
+    assert not gathered.may_run, "none of them was let go at home"
+    assert gathered.is_counted
