@@ -17,7 +17,7 @@ from gatelift.core.records.work import Work
 from gatelift.core.rules import retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing
+from gatelift.core.works import chain_activity, choosing
 from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import Workload
@@ -41,6 +41,8 @@ def look(core: Core, rec: Record, now: float) -> bool:
     attempt = core.attempts.get(rec.uid)
     if attempt is not None and attempt.live:
         return False  # nobody knows of what took its place: it ends as any Workload does
+    if not rec.finished and role is Role.SUPERSEDED and chain_activity.deactivates(core, known, now):
+        return True  # it is the last word that anybody can say of it
     _close(core, rec)
     if known.metadata.deletion_timestamp is not None:
         _let_go(core, known)
