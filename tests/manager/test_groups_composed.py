@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from gatelift.core.records.work import SeveralObjectsError

@@ -27,6 +27,10 @@ SPACES = {
         NOTHING._replace(wishes=2, cuts=1, crashes=1, slow_worker=1),
         100_000,
     ),
+    "SL-33: a change about which checks are asked, an eviction, another manager, a slow write": (
+        NOTHING._replace(wishes=1, evictions=1, takeovers=1, slow_home=1, checks=1),
+        1_000,
+    ),
     "two changes, an eviction, another manager": (NOTHING._replace(wishes=2, evictions=1, takeovers=1), 20_000),
 }
 
@@ -46,6 +50,7 @@ def test_sl_82_with_all_rules_no_more_may_run_than_is_charged_and_there_is_one_r
         pytest.param(NOTHING._replace(wishes=2), id="two changes of size"),
         pytest.param(NOTHING._replace(wishes=1, cuts=1, slow_home=1), id="a cut and a slow write at home"),
         pytest.param(NOTHING._replace(wishes=1, evictions=1, takeovers=1), id="an eviction and another manager"),
+        pytest.param(NOTHING._replace(wishes=1, evictions=1, takeovers=1, checks=1), id="SL-33: checks are asked"),
         pytest.param(NOTHING._replace(wishes=1, crashes=1, slow_worker=1), id="another replica and a slow write"),
     ],
 )

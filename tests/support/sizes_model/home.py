@@ -68,12 +68,18 @@ def writes(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> 
             yield from write(state, place, None, f"a deadline takes back the slice of size {record.size}")
         return
     if record.ending or state.home.fenced:
-        if 0 in state.wire.answers or state.home.fenced:
+        if other is not None and other.asks:
+            yield from write(state, 1 - place, other._replace(asks=False), "manager gives back what target reserves")
+        elif 0 in state.wire.answers or state.home.fenced:
             text = "manager releases all and raises the epoch"
             yield from write(touched(state, 1 - place, rules), place, released(record), text)
         return
     yield from asked(state, place, record, rules)
-    if other is not None and is_within(record.spec, other.spec):
+    if other is not None and other.asks:
+        yield from write(state, 1 - place, other._replace(asks=False), "a check says Retry: it is given back")
+    elif other is not None and state.budget.checks and is_within(record.spec, other.spec):
+        yield from write(state, 1 - place, other._replace(asks=True), "manager reserves for target, and asks")
+    if other is not None and is_within(record.spec, other.spec) and other.asks == bool(state.budget.checks):
         bigger = record._replace(size=record.size + 1, spec=other.spec, charged=higher_of(record.charged, other.spec))
         text = f"manager makes target the record: size {bigger.size}, {shown(bigger.charged)} charged"
         yield from write(state, 1 - place, bigger, text)
@@ -92,6 +98,8 @@ def asked(state: ModelState, place: int, record: SliceRecord, rules: Rules) -> S
     if wish == smaller:
         if other is not None:
             yield "manager ends target", landed(state, 1 - place, None)
+    elif other is not None and other.spec != wish and other.asks:
+        yield "manager gives back what target reserves", landed(state, 1 - place, other._replace(asks=False))
     elif other is None or other.spec != wish:
         target = SliceRecord(reserved=False, size=0, spec=wish, charged=NONE, epoch=record.epoch, ending=False)
         yield f"manager has target ask for {shown(wish)}", landed(state, 1 - place, target)

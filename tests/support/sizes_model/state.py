@@ -43,7 +43,10 @@ ALL_RULES: Rules = frozenset(SizeRule)
 
 
 class SliceRecord(NamedTuple):
-    """A Workload of the chain: the record while it is reserved, else the target that waits (size 0)."""
+    """A Workload of the chain: the record while it is reserved, else the target that waits (size 0).
+
+    `asks`: of target; quota is reserved for it, it has no winner, and checks are asked about the growth (SL-33).
+    """
 
     reserved: bool
     size: int
@@ -51,6 +54,7 @@ class SliceRecord(NamedTuple):
     charged: Counts
     epoch: int
     ending: bool
+    asks: bool = False
 
 
 class LateWrite(NamedTuple):
@@ -133,6 +137,8 @@ class Budget(NamedTuple):
     takeovers: int = 1
     slow_home: int = 1
     slow_worker: int = 1
+    checks: int = 0
+    """1: checks of other controllers are asked about each growth."""
 
 
 class ModelState(NamedTuple):

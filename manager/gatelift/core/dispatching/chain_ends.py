@@ -16,6 +16,11 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 
 
+def goes_first(case: Case) -> bool:
+    """Say whether something is to be written of a slice that waits before the end that is due, and see to it."""
+    return growth_reservations.ended(case) or touches_target(case)
+
+
 def touches_target(case: Case) -> bool:
     """Say whether the slice behind a record has yet to be written to, and see to it; its answer looks here again."""
     core, attempt = case.core, case.attempt

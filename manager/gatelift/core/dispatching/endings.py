@@ -9,16 +9,7 @@ from __future__ import annotations
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.dispatching import (
-    chain_ends,
-    giving_back,
-    growth_reservations,
-    membership,
-    placing,
-    releasing,
-    unexplained,
-    verdicts,
-)
+from gatelift.core.dispatching import chain_ends, giving_back, membership, placing, releasing, unexplained, verdicts
 from gatelift.core.records import epochs, gone, metadata_patches, release_writes, slice_condition, status_writes
 from gatelift.core.records.attempt_states import AttemptState, Internal, Wire
 from gatelift.core.records.attempts import Attempt, Ending, Outcome
@@ -223,7 +214,7 @@ def ended(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if membership.is_unshown(case):
         return  # each that shows its end looks here again
-    if growth_reservations.ended(case) or chain_ends.touches_target(case):
+    if chain_ends.goes_first(case):
         return
     outcome = _outcome(case)
     if outcome.how is Wire.FINISHED:

@@ -44,6 +44,9 @@ def ended(case: Case) -> bool:
     chain = core.knowledge.slices.of(case.rec.uid)
     if chain is None or chain.target is None or chain.target.uid != case.rec.uid:
         return False
+    was_placed = case.rec.epoch_used or core.ledger.holds(attempt.uid)
+    if was_placed or case.rec.reserved is not chain.target.asks:
+        return False  # it ran, and waits behind one that has come back
     if not case.rec.reserved:
         core.end_attempt(attempt.uid)  # it waits again, in the same epoch
         core.mark_workload(attempt.workload)
