@@ -1,8 +1,8 @@
 """Quota that is reserved to grow what runs, while checks of other controllers are asked about that (SL-33).
 
 Nothing runs by it. So it is given back in its own epoch, by one write of the slice that waits: when a check wants to be
-asked later, when another size is wanted, and before what runs ends. Neighbours: `works.growing` asks for it,
-`records.chain` reads it (`Slice.asks`), `rules.growth_charge` has it charged.
+asked later, when another size is wanted, and before what runs ends. Which slice it is says `Slice.asks`. Neighbours:
+`chain_ends` and `works.resizing` have it given back.
 """
 
 from __future__ import annotations

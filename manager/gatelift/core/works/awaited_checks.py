@@ -1,7 +1,6 @@
 """Checks of other controllers are waited for: they see what has quota and no winner yet, and say of it what they say.
 
-Neighbours: `admitting` asks of what is to be placed, `growing` of what is to grow what runs (SL-33); what is against it
-is `verdicts`' and `growth_checks`'.
+Neighbours: `admitting` asks of what is to be placed, `growing` of what is to grow what runs (SL-33).
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
 
 
 def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
-    """Say whether what a user wants was rolled back or rejected, and he wants nothing else since: names are by generation."""
+    """Say whether what a user wants was given up, and he wants nothing else since: names are by generation."""
     over = [known for each in chain.past if (known := core.knowledge.workloads.get(each.key))]
     names = {one.metadata.name for one in over if _is_given_up(one)}
     return any(owner.kind.slice_name(owner.object, again) in names for again in tries(core)) if names else False
