@@ -136,16 +136,19 @@ def test_sl_34_a_chain_that_is_deactivated(monkeypatch: pytest.MonkeyPatch, queu
 
 
 @QUEUES
-def test_sl_34_hd_631_a_slice_that_waits_may_be_deactivated_alone(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
+def test_sl_34_hd_631_a_slice_that_waits_is_deactivated_and_its_chain_is(
+    monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
     """HD-631: activated again it waited for ever, for the end of what ran."""
     history = with_a_growth_that_waits(monkeypatch, queue)
-    history.account.first = {uid for uid, one in history.account.pods.items() if one["status"]["phase"] == "Running"}
+    history.account.first = set()
     waits = max(history.account.workloads.values(), key=number)
     active(history, waits, active=False)
-    history.resize(8)
+    drains(history)
     history.passes(60.0)
-    assert [one[2] for one in history.slices() if not one[3]] == [3, None]
-    active(history, max(history.account.workloads.values(), key=number), active=True)
+    assert [one[2] for one in history.slices() if not one[3]] == [None, None]
+    history.resize(8)
+    active(history, min(history.account.workloads.values(), key=number), active=True)
     history.rests(8)
 
 

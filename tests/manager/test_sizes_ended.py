@@ -199,21 +199,45 @@ def _ends(ref: ObjectRef, body: Any) -> bool:
     return ref.resource.kind == "Workload" and (raises or gives_back)
 
 
-def test_hd_631_a_slice_that_waits_is_deactivated_and_activated_again() -> None:
-    """HD-631: it waited for the end of what ran, and so did all that its user wanted after that."""
+def deactivate(world: World, one: Doc, *, active: bool = False) -> None:
+    """Let a person deactivate a slice, or activate it; nothing is settled."""
+    world.api.edit(ref_of(one), lambda workload: workload["spec"].update(active=active))
+
+
+def test_sl_34_hd_631_a_slice_that_waits_is_deactivated_and_all_of_its_chain_is() -> None:
+    """SL-34, HD-631: it waited for the end of what ran, and so did all that its user wanted after that."""
     world = a_running_chain(cpu=6)
     resize(world, 9)
     world.advance(5.0)
-    target = ref_of(all_slices(world)[1])
-    world.api.edit(target, lambda one: one["spec"].update(active=False))
+    deactivate(world, all_slices(world)[1])
     world.advance(20.0)
+    assert [one["spec"].get("active", True) for one in all_slices(world)] == [False, True]
+    assert (used(world), list(world.running)) == (0, [])
+    assert world.condition(all_slices(world)[0], "Evicted")["reason"] == "Deactivated"
     resize(world, 6)
     world.advance(20.0)
-    assert [one for one in seen(world) if not one[3]] == [(1, 3, 3, ""), (3, 6, None, "")]
-    world.api.edit(target, lambda one: one["spec"].update(active=True))
+    deactivate(world, all_slices(world)[0], active=True)
     world.advance(20.0)
-    assert [one for one in seen(world) if not one[3]] == [(4, 6, 6, "")]
-    assert (used(world), len(world.runs), world.messages(Stop)) == (6, 1, [])
+    assert [one[1:] for one in seen(world) if not one[3]] == [(6, 6, "")]
+    assert (used(world), len(world.runs)) == (6, 2)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_sl_34_hd_672_a_deactivation_is_not_lost_with_a_slice_whose_place_is_being_taken(steps: int) -> None:
+    """HD-672: it landed in the moment in which the next slice became the record, and what ran ran on."""
+    world = a_running_chain(cpu=6)
+    first = all_slices(world)[0]
+    resize(world, 5)
+    for _ in range(steps):
+        world.step()
+    if not finished(world, all_slices(world)[0]):
+        deactivate(world, first)
+        world.advance(30.0)
+        assert (used(world), list(world.running)) == (0, [])
+        (left,) = [one for one in all_slices(world) if not finished(world, one) and not one["spec"].get("active", True)]
+        deactivate(world, left, active=True)
+    world.advance(30.0)
+    assert used(world) == 5
 
 
 @pytest.mark.parametrize("steps", range(1, 8))

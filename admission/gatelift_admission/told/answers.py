@@ -15,7 +15,7 @@ from gatelift_admission.told import elsewhere, explain, statuses
 from gatelift_admission.told.explain import Explanation
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import QuantityError, to_quantity
-from gatelift_admission.values.model import Usage
+from gatelift_admission.values.model import Amounts, Usage
 from gatelift_kube.objects.kueue import PodSetResources
 from gatelift_kube.values.resources import ObjectKey
 
@@ -38,6 +38,17 @@ class EngineAnswers:
         """Return what so many of the granted pods of a workload ask for, charged or not; nothing without a grant."""
         entry = self.state.entries.get(uid)
         return entry.grant.of_pods(counts) if entry is not None else {}
+
+    def of_one_pod(self, uid: str) -> dict[str, Amounts]:
+        """Return what one pod of each pod set of a workload requests now, by its object; nothing where that is unknown.
+
+        Of a pod set that was granted no pods its reservation does not tell it.
+        """
+        entry: Entry | None = self.state.entries.get(uid)
+        if entry is None:
+            return {}
+        reading = self.state.reader.read(entry.workload, self.state.namespace_defaults(entry.key.namespace))
+        return {one.name: one.per_pod for one in reading.pod_sets}
 
     def record_of(self, chain: str) -> str:
         """Return the UID of the slice that holds the charge of a chain, "" where none does."""

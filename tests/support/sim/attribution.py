@@ -120,8 +120,10 @@ class Attribution:
             own = any(known is not None and known[1] == owner["uid"] for owner in meta.get("ownerReferences", []))
             self._chain_of[uid] = said if own else uid  # a mark of another object's chain changes nothing (SL-49)
         said_true = {one["type"] for one in document.get("status", {}).get("conditions", []) if one["status"] == "True"}
+        has_winner = bool(document.get("status", {}).get("clusterName")) or "Admitted" in said_true
+        holds = "QuotaReserved" in said_true and (has_winner or CHAIN not in notes)  # else checks are asked (SL-33)
         self._slices.setdefault(self._chain_of[uid], {})[uid] = SliceSeen(
-            number(notes.get(SIZE, "1")), self._epochs[uid], "QuotaReserved" in said_true, "Finished" in said_true
+            number(notes.get(SIZE, "1")), self._epochs[uid], holds, "Finished" in said_true
         )
 
     def gone(self, workload: str) -> None:

@@ -46,6 +46,10 @@ class Resizers:
         found = [each for each in self._world.home.views(JOB) if each["metadata"]["name"].startswith("elastic-")]
         return [each for each in found if not each["metadata"].get("deletionTimestamp")]
 
+    def elastic_jobs(self) -> list[Doc]:
+        """Return those of them that are elastic: one that is made again past the webhook has no gate."""
+        return [each for each in self.jobs() if each["spec"]["template"]["spec"].get("schedulingGates")]
+
     def _some(self) -> Doc | None:
         found = self.jobs()
         return self._rng.choice(found) if found else None

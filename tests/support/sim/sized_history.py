@@ -102,8 +102,11 @@ class SizeAccount(Truth):
         return record["status"]["admission"]["podSetAssignments"][0]["count"] if record is not None else 0
 
     def of_the_chain(self) -> Doc | None:
-        """Return the slice that has quota, and is not finished, of the highest number."""
-        found = [one for one in self.workloads.values() if holds(one, "QuotaReserved") and not holds(one, "Finished")]
+        """Return the slice that has quota and was admitted, and is not finished, of the highest number.
+
+        One that has quota and no winner waits for checks to be asked: nothing runs by it (SL-33).
+        """
+        found = [one for one in self.workloads.values() if holds(one, "Admitted") and not holds(one, "Finished")]
         return max(found, key=number, default=None)
 
     def check_quota(self, *_: Any) -> None:

@@ -62,9 +62,12 @@ def waiting(world: SimWorld, group: str) -> list[str]:
 
 
 def sized_otherwise(world: SimWorld) -> list[str]:
-    """Return what is wrong with the size of elastic Jobs that run: not what is wanted, and no slice waits for quota."""
+    """Return what is wrong with the size of elastic Jobs that run: not what is wanted, and no slice waits for quota.
+
+    Not of a Job that its user has made again past the webhook: it has no gate, so it is as any (decision 107).
+    """
     problems = []
-    for job in world.resizers.jobs() if world.resizers is not None else ():
+    for job in world.resizers.elastic_jobs() if world.resizers is not None else ():
         name, wanted = job["metadata"]["name"], job["spec"].get("parallelism", 1)
         record = world.truth.record(world.truth.whose.chain_of(world.truth.whose.workload_of(job["metadata"]["uid"])))
         if record is None or is_over(job) or not holds(record, "QuotaReserved") or holds(record, "Finished"):

@@ -16,6 +16,7 @@ class Purpose(enum.Enum):
     RESERVE = "reserve"
     ADMIT = "admit"
     GROW = "grow"
+    STRIKE_GROWTH = "give back what was to grow"
 
     EVICT = "evict"
     FINISH = "finish"

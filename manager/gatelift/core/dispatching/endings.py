@@ -212,7 +212,7 @@ def ended(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if membership.is_unshown(case):
         return  # each that shows its end looks here again
-    if chain_ends.touches_target(case):
+    if chain_ends.goes_first(case):
         return
     outcome = _outcome(case)
     if outcome.how is Wire.FINISHED:

@@ -92,12 +92,12 @@ def disregard(core: Core, known: Workload, now: float) -> bool:
 
 def given_by(core: Core, known: Workload, now: float) -> str | None:
     """Return the message of a Retry; "" after a Rejected, which is announced here; None if no check says either."""
-    no = _in_state(core, known, texts.REJECTED)
+    no = in_state(core, known, texts.REJECTED)
     if no:
         if known.spec.active and deactivation.announced(known) is None:
             deactivation.rejected(core, known, texts.rejected_by_checks(no), now)
         return ""
-    later = _in_state(core, known, texts.RETRY)
+    later = in_state(core, known, texts.RETRY)
     return texts.evicted_by_checks(later) if later else None
 
 
@@ -109,7 +109,7 @@ def taken_back(core: Core, known: Workload) -> list[tuple[str, str]]:
     """
     if not is_true(known.status.conditions, texts.ADMITTED):
         return []
-    return _in_state(core, known, texts.PENDING)
+    return in_state(core, known, texts.PENDING)
 
 
 def keep_required(case: Case) -> bool:
@@ -143,7 +143,8 @@ def _flavors(admission: Admission) -> set[str]:
     return {name for one in admission.pod_set_assignments for name in one.flavors.values()}
 
 
-def _in_state(core: Core, known: Workload, state: str) -> list[tuple[str, str]]:
+def in_state(core: Core, known: Workload, state: str) -> list[tuple[str, str]]:
+    """Return the checks (name, message) whose word counts and that are in this state."""
     found = [check for check in known.status.admission_checks if check.state == state]
     if not found:
         return []
@@ -153,7 +154,7 @@ def _in_state(core: Core, known: Workload, state: str) -> list[tuple[str, str]]:
 
 def retries(core: Core, known: Workload) -> bool:
     """Say whether a check of another controller is in state Retry."""
-    return bool(_in_state(core, known, texts.RETRY))
+    return bool(in_state(core, known, texts.RETRY))
 
 
 def back_at(core: Core, known: Workload) -> float | None:

@@ -69,9 +69,13 @@ def _as_granted(workload: Workload, admission: Admission) -> Admission:
 
 
 def reservation_write(workload: Workload, reserve: Reserve, epoch: int, wall: str) -> bytes:
-    """Write a reservation without winner: QuotaReserved=True, the admission, its epoch, all checks as they stand."""
+    """Write a reservation without winner: QuotaReserved=True, the admission, its epoch, all checks as they stand.
+
+    `epoch` 0: it is reserved to grow what runs, in the epoch of that (`records.chain.asks`).
+    """
     conditions = reset_by_reservation(workload, workload.status.conditions, wall)
-    conditions = with_epoch(workload, conditions, epoch, wall)
+    if epoch:
+        conditions = with_epoch(workload, conditions, epoch, wall)
     reserved = status_writes.condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),

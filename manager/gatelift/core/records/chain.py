@@ -58,6 +58,9 @@ class Slice:
     is_unused: bool
     """It never had quota, as far as it shows."""
     reserved: bool
+    """It has quota as what runs, or is to; not what is reserved to grow that."""
+    asks: bool
+    """Quota is reserved to grow what runs, and checks of other controllers are asked about that (SL-33)."""
     placed: bool
     """It has quota, and a winner."""
     finished: bool
@@ -82,6 +85,7 @@ def read_slice(workload: Workload, rec: Record, owner: Name) -> Slice:
     except SizeError:
         number = UNREADABLE
     over = find(workload.status.conditions, texts.FINISHED) if rec.finished else None
+    grows = asks(workload, rec)
     return Slice(
         key=rec.ref.key,
         uid=rec.uid,
@@ -90,13 +94,23 @@ def read_slice(workload: Workload, rec: Record, owner: Name) -> Slice:
         names=slices.replaced_by(workload),
         number=number,
         epoch=rec.highest_epoch + 1 if rec.epoch_used else rec.epoch,
-        is_unused=not rec.reserved and epochs.used(workload) == 0,
-        reserved=rec.reserved,
+        is_unused=(grows or not rec.reserved) and epochs.used(workload) == 0,
+        reserved=rec.reserved and not grows,
+        asks=grows and not rec.finished,
         placed=rec.reserved and bool(rec.cluster) and not rec.finished,
         finished=rec.finished,
         past=over is not None and over.reason in _PAST,
         created=workload.metadata.creation_timestamp or "",
     )
+
+
+def asks(workload: Workload, rec: Record) -> bool:
+    """Say whether a reservation is one to grow what runs: of a slice in the place of another one, and of no epoch.
+
+    One that is placed, or is to be, has the epoch in which it is (R5); this one is of the record's, and runs nothing.
+    """
+    unplaced = rec.reserved and not rec.cluster and not rec.written_epoch
+    return unplaced and slices.replaced_by(workload) is not None
 
 
 class ChainHistory(NamedTuple):

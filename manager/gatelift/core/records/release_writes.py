@@ -64,6 +64,9 @@ class Used:
     term: int
 
 
+NOTHING_USED = Used(check="", epoch=0, term=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requeue:
     """How an evicted workload comes back: at once (`at` ""), or after a backoff until the wall time `at`."""
@@ -135,6 +138,23 @@ def release_write(workload: Workload, given_back: GivenBack, wall: str) -> bytes
             status["scheduling_stats"] = _counted(workload, evicted.reason, evicted.cause)
     status["conditions"] = conditions if used.check else put(conditions, _used_up(workload, used), wall)
     return status_writes.status_write(workload, **status)
+
+
+def growth_struck_write(workload: Workload, said: tuple[str, str], not_before: str, wall: str) -> bytes:
+    """Give back what was reserved to grow what runs: nothing ran by it, so no epoch is used and nothing is evicted.
+
+    `said`: reason and message of why it has no quota; `not_before`: the wall time before which it is not tried again.
+    """
+    waits = status_writes.condition(workload, texts.QUOTA_RESERVED, FALSE, *said)
+    before = workload.status.requeue_state
+    later = msgspec.structs.replace(before or RequeueState(), requeue_at=not_before) if not_before else before
+    return status_writes.status_write(
+        workload,
+        conditions=put(workload.status.conditions, waits, wall),
+        admission=None,
+        admission_checks=_reset_checks(workload, "", NOTHING_USED, wall),
+        requeue_state=later,
+    )
 
 
 def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tuple[AdmissionCheckState, ...]:

@@ -13,8 +13,9 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.records import admission_writes, admitted_by, epochs, reclaimed, slice_condition, status_writes
+from gatelift.core.records.record import names_winner
 from gatelift_admission.values import amounts
-from gatelift_admission.values.model import Reserve
+from gatelift_admission.values.model import Amounts, Reserve
 from gatelift_kube.objects.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetAssignment, ReclaimablePod, Workload
 from gatelift_kube.objects.meta import Condition
@@ -31,7 +32,8 @@ def growth_write(target: Workload, record: Workload, reserve: Reserve, term: int
         conditions = admission_writes.with_epoch(target, conditions, epochs.of(record), wall)
     reserved = status_writes.condition(target, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, reserve.message)
     admitted = status_writes.condition(target, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
-    conditions = admitted_by.told(conditions, admitted_by.names(record), target.metadata.generation, wall)
+    others = _others(record, reserve) or admitted_by.names(record)
+    conditions = admitted_by.told(conditions, others, target.metadata.generation, wall)
     grown = slice_condition.grown(target, _counts(reserve.admission), record)
     for one in (reserved, admitted, grown, find(record.status.conditions, texts.PODS_READY)):
         if one is not None:
@@ -41,12 +43,31 @@ def growth_write(target: Workload, record: Workload, reserve: Reserve, term: int
         target,
         conditions=_since(conditions, status.conditions),
         admission=reserve.admission,
-        admission_checks=tuple(_in_term(check, term) for check in status.admission_checks),
+        admission_checks=_checks(target, record, reserve, term),
         cluster_name=status.cluster_name or None,
         nominated_cluster_names=(),
         resource_requests=(),
         accumulated_past_execution_time_seconds=status.accumulated_past_execution_time_seconds,
     )
+
+
+def _others(record: Workload, reserve: Reserve) -> tuple[str, ...]:
+    """Return the checks of other controllers by which a growth was reserved."""
+    ours = {check.name for check in record.status.admission_checks if names_winner(check)}
+    return tuple(name for name in reserve.checks if name not in ours)
+
+
+def _checks(target: Workload, record: Workload, reserve: Reserve, term: int) -> tuple[AdmissionCheckState, ...]:
+    """Return the states of checks that a growth is written with: what others said of it, and where the record runs.
+
+    What others want on its pods is for those that come with it (UG-017). Where none is asked all stays as it was.
+    """
+    before, others = record.status.admission_checks, _others(record, reserve)
+    if not others:
+        return tuple(_in_term(check, term) for check in before)
+    ours = [_in_term(check, term) for check in before if names_winner(check)]
+    said = [check for check in target.status.admission_checks if check.name in others]
+    return tuple(sorted((*ours, *said), key=lambda check: check.name))
 
 
 _GO_ALONG = frozenset({texts.QUOTA_RESERVED, texts.ADMITTED, texts.PODS_READY})
@@ -80,13 +101,24 @@ def lowered(admission: Admission, counts: Mapping[str, int]) -> Admission:
     return msgspec.structs.replace(admission, pod_set_assignments=assignments)
 
 
-def raised(admission: Admission, counts: Mapping[str, int]) -> Admission:
-    """Return a reservation for so many pods, in the pod sets in which these are more; none is lowered."""
-    assignments = tuple(
-        _with_pods(one, counts[one.name]) if one.count and counts.get(one.name, 0) > one.count else one
-        for one in admission.pod_set_assignments
-    )
+def raised(admission: Admission, counts: Mapping[str, int], per_pod: Mapping[str, Amounts]) -> Admission:
+    """Return a reservation for so many pods, in the pod sets in which these are more; none is lowered.
+
+    `per_pod`: what one pod requests, of a pod set that has none now: its reservation does not tell that.
+    """
+    assignments = tuple(_raised(one, counts.get(one.name, 0), per_pod) for one in admission.pod_set_assignments)
     return msgspec.structs.replace(admission, pod_set_assignments=assignments)
+
+
+def _raised(one: PodSetAssignment, count: int, per_pod: Mapping[str, Amounts]) -> PodSetAssignment:
+    if one.count is None or count <= one.count:
+        return one
+    if one.count:
+        return _with_pods(one, count)
+    requested = per_pod.get(one.name, {})
+    usage = {name: amounts.multiply(requested.get(name, 0), count) for name in one.flavors}
+    said = {name: amounts.to_quantity(amount, name) for name, amount in usage.items()}
+    return msgspec.structs.replace(one, resource_usage=said, count=count)
 
 
 def _of_pods(one: PodSetAssignment, count: int | None) -> PodSetAssignment:

@@ -37,10 +37,15 @@ def carry_out(core: Core, known: Workload) -> bool:
     """Deactivate what was announced to be; True if a write was asked for."""
     if announced(known) is None or not known.spec.active:
         return False
-    metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
-    body = msgspec.json.encode({"metadata": metadata, "spec": {"active": False}})
-    api_requests.patch_workload(core, known, body, Purpose.DEACTIVATE, status=False)
+    set_active(core, known, active=False)
     return True
+
+
+def set_active(core: Core, known: Workload, *, active: bool) -> None:
+    """Ask for the write by which a workload is deactivated, or is so no more."""
+    metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
+    body = msgspec.json.encode({"metadata": metadata, "spec": {"active": active}})
+    api_requests.patch_workload(core, known, body, Purpose.DEACTIVATE, status=False)
 
 
 def ending(known: Workload) -> Ending:

@@ -32,12 +32,12 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.records import epochs, own_conditions, reclaimed, record, size_writes, status_writes
+from gatelift.core.records import chain, epochs, own_conditions, reclaimed, record, size_writes, status_writes
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
-from gatelift.core.rules import shares
+from gatelift.core.rules import growth_charge, shares
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
@@ -70,6 +70,9 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     if known is None or not core.untaken.is_news(after.ref, seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
+    if _is_struck(core, after):
+        core.caution.tampered.record_stands(uid)
+        return seen
     given = _is_given_by_others(core, attempt, known, after, seen)
     if attempt is None:
         changed = given or _is_taken(before, after, known, seen)
@@ -95,6 +98,12 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     elif not told and attempt is not None:
         tell(core, seen, attempt)
     return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))
+
+
+def _is_struck(core: Core, after: Record) -> bool:
+    """Say whether what was reserved to grow what runs is gone, whoever took it: nothing runs by it (SL-33)."""
+    one = core.knowledge.slices.slice_of(after.uid)
+    return one is not None and one.asks and not after.reserved and not after.cluster
 
 
 def tell(core: Core, known: Workload, attempt: Attempt) -> None:
@@ -123,11 +132,12 @@ def _is_given_by_others(core: Core, attempt: Attempt | None, known: Workload, af
         return False
     if attempt is None:
         return True
-    if attempt.state in LIVE or attempt.has_asked(known.metadata.resource_version, after.written_epoch, _granted(seen)):
+    epoch = attempt.epoch if chain.asks(seen, after) else after.written_epoch
+    if attempt.state in LIVE or attempt.has_asked(known.metadata.resource_version, epoch, _granted(seen)):
         return False
     if attempt.state not in _UNPLACED or attempt.reserve is None:
         return True
-    return after.written_epoch != attempt.epoch or _granted(seen) != known_part(attempt.reserve.admission)
+    return epoch != attempt.epoch or _granted(seen) != known_part(attempt.reserve.admission)
 
 
 def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) -> bool:
@@ -292,11 +302,12 @@ def charged(core: Core, known: Workload) -> Workload:
         known = reclaimed.with_pods(known, attempt.given_back)  # none of its objects is left, and some may run (HD-389)
     elif kind is not None and (known.status.reclaimable_pods or (attempt is not None and attempt.given_back)):
         known = reclaimed.believed(known, attempt, counted=kind.reclaims and _asks_what_it_asked(core, known))
+    known = growth_charge.of_chain(core, known)
     if attempt is None or attempt.state not in LIVE:
         return known
     ahead, admission = attempt.size.ahead, known.status.admission
     if ahead is not None and admission is not None:  # its cluster lists a later size than its record has (HD-34)
-        more = size_writes.raised(admission, ahead.granted)
+        more = size_writes.raised(admission, ahead.granted, core.ledger.engine.of_one_pod(attempt.uid))
         known = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, admission=more))
     if not is_true(known.status.conditions, texts.FINISHED):
         return known

@@ -21,8 +21,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.told import telling
-from gatelift.core.works import growing, requeueing
+from gatelift.core.works import awaited_checks, growing, requeueing
 from gatelift_admission.values.model import Reserve
 
 
@@ -54,7 +53,7 @@ def towards_admission(case: Case) -> None:
         return
     dispatching = targets.multikueue_check(core, reserve.checks)
     others = [name for name in reserve.checks if name != dispatching]
-    if others and not _checks(case, others):
+    if others and not awaited_checks.are_ready(case, others, attempt.epoch):
         return
     if case.kind is None:
         _admit_bare(case, reserve, dispatching)
@@ -64,30 +63,8 @@ def towards_admission(case: Case) -> None:
         return
     dispatch.step(case, owner)
     if not core.inflight.busy(rec.ref) and not rec.reserved and attempt.waiting is None:
-        _show_reservation(case, at=attempt.reserved_at + core.settings.write_reservation_after)
-
-
-def _checks(case: Case, others: list[str]) -> bool:
-    """Say whether all checks of other controllers are Ready; they see the workload as soon as it is reserved."""
-    if not case.rec.reserved:
-        _show_reservation(case, at=case.now)
-        return False
-    states = {check.name: check for check in case.known.status.admission_checks}
-    telling.checks(case.core, case.known, case.attempt, others)
-    return all(name in states and states[name].state == texts.READY for name in others)
-
-
-def _show_reservation(case: Case, *, at: float) -> None:
-    """Write QuotaReserved=True alone when no winner was found by `at`, so that nobody waits unseen."""
-    core, attempt = case.core, case.attempt
-    reserve = attempt.reserve
-    if reserve is None:
-        return
-    if case.now < at:
-        core.agenda.wake(attempt.look, at)
-        return
-    body = admission_writes.reservation_write(case.known, reserve, attempt.epoch, core.wall.text(case.now))
-    api_requests.patch_workload(core, case.known, body, Purpose.RESERVE)
+        at = attempt.reserved_at + core.settings.write_reservation_after
+        awaited_checks.show_reservation(case, at=at, epoch=attempt.epoch)
 
 
 def _admit_bare(case: Case, reserve: Reserve, dispatching: str) -> None:

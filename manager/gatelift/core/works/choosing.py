@@ -95,10 +95,10 @@ def role_of(core: Core, work: Work, known: Workload) -> Role | None:
     chosen = chain_of(core, work)
     if chosen is None or chosen.uid == own.uid:
         return own.role_of(known.metadata.uid)
-    rec = core.knowledge.readings[key_of(known.metadata)][1]
-    if rec.finished:
+    one = core.knowledge.slices.slice_of(known.metadata.uid)
+    if one is None or one.finished:
         return Role.PAST
-    return Role.SURPLUS if rec.reserved else Role.OUT_OF_SYNC
+    return Role.SURPLUS if one.reserved else Role.OUT_OF_SYNC
 
 
 def is_past(core: Core, known: Workload) -> bool:

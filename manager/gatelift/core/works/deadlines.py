@@ -22,7 +22,7 @@ from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
 from gatelift.core.told import slice_moments, slice_texts
-from gatelift.core.works import growing, past_slices
+from gatelift.core.works import growing, growth_checks, past_slices
 from gatelift_kinds.shared import sizes
 from gatelift_kinds.shared.resize_wishes import AT_DEADLINE, RESIZE_DEADLINE
 from gatelift_kinds.shared.sizes import Counts
@@ -125,9 +125,9 @@ def taken_back(case: Case, owner: Owner, chain: Chain) -> Counts | None:
 
 
 def is_rolled_back(core: Core, owner: Owner, chain: Chain) -> bool:
-    """Say whether what a user wants was rolled back, and he wants nothing else since: names are by generation."""
+    """Say whether what a user wants was given up, and he wants nothing else since: names are by generation."""
     over = [known for each in chain.past if (known := core.knowledge.workloads.get(each.key))]
-    names = {one.metadata.name for one in over if _finished_as(one) == (OUT_OF_SYNC, ROLLED_BACK)}
+    names = {one.metadata.name for one in over if _is_given_up(one)}
     return any(owner.kind.slice_name(owner.object, again) in names for again in tries(core)) if names else False
 
 
@@ -140,6 +140,8 @@ def tries(core: Core) -> Iterator[str]:
     yield from (str(tried) for tried in range(1, NAMES_TRIED + core.settings.retention.slice_history))
 
 
-def _finished_as(known: Workload) -> tuple[str, str]:
+def _is_given_up(known: Workload) -> bool:
     over = find(known.status.conditions, texts.FINISHED)
-    return (over.reason, over.message) if over is not None else ("", "")
+    if over is None or over.reason != OUT_OF_SYNC:
+        return False
+    return over.message == ROLLED_BACK or over.message.startswith(growth_checks.REJECTED)

@@ -10,7 +10,7 @@ from gatelift.core import texts
 from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.conclusions import reports
 from gatelift.core.dispatching import credit, endings, placing, releasing, verdicts
-from gatelift.core.records import record
+from gatelift.core.records import chain, record
 from gatelift.core.records.attempt_states import NO_WINNER, AttemptState, Internal
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of
@@ -117,7 +117,8 @@ def _catch_up(case: Case) -> None:
     core, known, rec, attempt, now = case.core, case.known, case.rec, case.attempt, case.now
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
         reserve = reserve_of(known)
-        core.ledger.charge(rec.uid, attempt.epoch, now)
+        if not chain.asks(known, rec):  # else it is the charge of its chain, which moves once that is written
+            core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.recall_reserve(reserve, now)
         attempt.follow(Internal.RESERVE)
         if case.kind is None and rec.admitted:
@@ -166,7 +167,7 @@ def settle_queueing(case: Case) -> None:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.state is AttemptState.ENDED or case.rec.epoch_used or attempt.epoch_spent
     waits = waits or core.not_ready.is_held_back(attempt.uid) or core.caution.holds(attempt.key.uid)
-    waits = waits or _has_no_turn(case) or kept_out.why(core, known) is not None
+    waits = waits or chain.asks(known, case.rec) or _has_no_turn(case) or kept_out.why(core, known) is not None
     is_pending = attempt.state is AttemptState.PENDING
     if waits or (is_pending and (asking.changing(core, known) or credit.keeps_out(case))):
         core.ledger.block(attempt.uid)

@@ -16,15 +16,18 @@ from gatelift.core.records import size_writes
 from gatelift.core.records.attempt_states import AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.chain import Chain, Role
+from gatelift.core.records.record import granted as granted_to
 from gatelift.core.rules import sizes_ready, targets
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, growth_parts
+from gatelift.core.works import awaited_checks, choosing, growth_parts
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.shared.sizes import counts_of
 from gatelift_kube.objects.kueue import Workload
 
+NO_EPOCH = 0
+"""Of a reservation that is to grow what runs: it is of the epoch of that."""
 _MAY_GROW = frozenset({AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING})
 
 
@@ -70,7 +73,7 @@ def _record_of(case: Case, chain: Chain) -> tuple[Workload, Attempt] | None:
         return None
     above = counts_of(case.known)
     below = any(above.get(name, 0) < count for name, count in counts_of(known).items())
-    if below or core.caution.holds(attempt.key.uid) or _others(core, attempt.reserve):
+    if below or core.caution.holds(attempt.key.uid):
         return None
     if not sizes_ready.may_grow(core, attempt, above, case.now):
         return None
@@ -112,19 +115,33 @@ def why_not(case: Case) -> tuple[str, str] | None:
     return (texts.GROWTH_WAITS, texts.growth_waits(placed.cluster, why)) if why else None
 
 
-def _others(core: Core, reserve: Reserve | None) -> bool:
-    """Say whether checks of other controllers are asked for, whose word about a growth nobody waits for yet."""
-    return bool(targets.others(core, reserve.checks if reserve is not None else ()))
+def _is_being_written(core: Core, chain: Chain | None) -> bool:
+    """Say whether a write of the record of a chain is out."""
+    record = chain.record if chain is not None else None
+    return record is not None and core.inflight.busy(core.knowledge.readings[record.key][1].ref)
+
+
+def _covers(case: Case) -> bool:
+    """Say whether what is reserved is for as many pods as a slice asks for: somebody may have raised these since."""
+    granted = granted_to(case.known)
+    return all(granted.get(name, 0) >= count for name, count in counts_of(case.known).items())
 
 
 def admit(case: Case, reserve: Reserve) -> None:
-    """Write that a slice is the record from now on, or give its reservation back where nothing may grow any more."""
+    """Write that a slice is the record from now on, or give its reservation back where nothing may grow any more.
+
+    Checks of other controllers speak first: they may take longer than its cluster holds the room.
+    """
     core, attempt = case.core, case.attempt
     chain = choosing.chain_of(core, case.work)
+    if case.rec.reserved and _is_being_written(core, chain):
+        return  # what is asked about a growth is not given up for a moment; its answer looks here again
     found = _record_of(case, chain) if chain is not None and not chain.is_held else None
-    if found is None or _others(core, reserve):
-        endings.strike(core, attempt, case.now)
-        core.mark_attempt(attempt)
+    if found is None or (case.rec.reserved and not _covers(case)):
+        endings.end_before_placement(case)
+        return
+    others = targets.others(core, reserve.checks)
+    if others and (growth_parts.lowers(case, reserve) or not awaited_checks.are_ready(case, others, NO_EPOCH)):
         return
     if core.caution.halted:
         attempt.used_nowhere({"": core.caution.halted})

@@ -55,6 +55,9 @@ def is_taken(core: Core, target: Workload, wanted: Counts) -> bool:
     attempt = core.attempts.get(target.metadata.uid)
     if attempt is None or attempt.reserve is None or attempt.state not in _TAKES_PLACE:
         return False
+    one = core.knowledge.slices.slice_of(target.metadata.uid)
+    if one is not None and one.asks and not are_wanted(core, one.uid):
+        return False  # checks of others are asked about it: that may take long
     asked = sizes.counts_of(target)
     return sizes.lowered(asked, _granted(attempt.reserve)) == asked == sizes.lowered(asked, wanted)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift.core.records.chain import UNREADABLE, Chain
-from gatelift.core.rules import sizes_ready, targets
+from gatelift.core.rules import sizes_ready
 from gatelift.core.state.case import Case
 from gatelift.core.works import choosing, growing
 from gatelift_kinds.shared.sizes import counts_of
@@ -60,14 +60,4 @@ def _growth(case: Case, chain: Chain) -> str:
     deleted = known.metadata.deletion_timestamp is not None or not known.spec.active
     if deleted or attempt is None or attempt.ending is not None or attempt.epoch != case.attempt.epoch:
         return LEAVES
-    checks = targets.others(core, attempt.reserve.checks if attempt.reserve is not None else ())
-    if checks:
-        return (
-            f"its ClusterQueue asks for {_named(checks)} of other controllers, whose word about a growth nobody waits "
-            "for yet: take them off the queue, or ask for the size of before"
-        )
     return "" if sizes_ready.may_grow(core, attempt, counts_of(case.known), case.now) else LATE
-
-
-def _named(checks: tuple[str, ...]) -> str:
-    return f"admission check{'s' if len(checks) > 1 else ''} {', '.join(checks)}"

@@ -22,7 +22,7 @@ from gatelift.core.rules import (
 )
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
-from gatelift.core.works import choosing, growing, looking_again, owners, standstills
+from gatelift.core.works import choosing, growing, growth_checks, looking_again, owners, standstills
 from gatelift_kinds.shared.gathered import OVER_AT_HOME
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
@@ -129,6 +129,8 @@ def without_record(case: Case) -> None:
 def is_given_up(case: Case) -> bool:
     """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
     attempt = case.attempt
+    if growing.is_target(case):
+        return growth_checks.against(case)
     if attempt.live and (owners.ended_by_user(case) or standstills.ends(case)):
         return True
     if verdicts.against(case):

@@ -18,7 +18,7 @@ from gatelift.core.records.work import Work
 from gatelift.core.rules import retention
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing
+from gatelift.core.works import chain_activity, choosing
 from gatelift_kinds.shared.made_for import is_orphan
 from gatelift_kinds.shared.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import Workload
@@ -42,6 +42,8 @@ def look(core: Core, rec: Record, now: float) -> bool:
     attempt = core.attempts.get(rec.uid)
     if attempt is not None and attempt.live:
         return False  # nobody knows of what took its place: it ends as any Workload does
+    if not rec.finished and role is Role.SUPERSEDED and chain_activity.deactivates(core, known, now):
+        return True  # it is the last word that anybody can say of it
     _close(core, rec)
     if rec.finished:
         raising.raised(core, rec.ref.key)  # it is placed nowhere any more: no dispatch waits for its epoch (HD-647)

@@ -28,6 +28,7 @@ from gatelift.core.state.core import Core
 from gatelift.core.told import made_there, pod_troubles
 from gatelift.core.works import (
     admitting,
+    chain_activity,
     counting,
     following,
     growing,
@@ -91,7 +92,11 @@ def _next_step(case: Case, *, goes: bool) -> None:
         endings.ended(case)
     elif leaving.own_end(case):
         core.mark_attempt(attempt)
-    elif deactivation.carry_out(core, known) or priorities.follow_value(core, known):
+    elif (
+        chain_activity.of_what_waits(case)
+        or deactivation.carry_out(core, known)
+        or priorities.follow_value(core, known)
+    ):
         pass  # the answer marks it again
     elif attempt.ending is not None or ends.is_evicted(rec):
         leaving.evict(case)

@@ -14,6 +14,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
+from gatelift.core.dispatching import growth_reservations
 from gatelift.core.records import metadata_patches
 from gatelift.core.records.attempt_states import CHOOSING, AttemptState
 from gatelift.core.records.chain import OUT_OF_SYNC, Chain, Slice
@@ -139,6 +140,8 @@ def _is_left_over(case: Case, waits: Slice, target: Workload) -> bool:
 def _resize(wish: _Wish, known: Workload, number: int, counts: Counts) -> bool:
     """Ask for the write by which a slice has other counts, with their number; its place in the queue stays."""
     core, uid = wish.case.core, known.metadata.uid
+    if growth_reservations.takes_back(core, uid, growth_reservations.ANOTHER_SIZE):
+        return True
     raw = core.knowledge.slices.raw(uid)
     if not raw or api_requests.blocked(core, ref_of(known), wish.owner.look, wish.case.now):
         return True

@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from gatelift.core import texts
+from gatelift.core.dispatching import endings
+from gatelift.core.records.attempt_states import CHOOSING
 from gatelift.core.records.chain import REPLACED, Chain, Role, Slice, read_slice
 from gatelift.core.records.knowledge import key_of, ref_of
 from gatelift.core.records.record import Record
+from gatelift.core.rules import kept_record
 from gatelift.core.state.core import Core
 from gatelift.core.works import following, growth_parts, past_slices
 from gatelift_admission.values.model import ElasticSlice
@@ -64,6 +67,7 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
     was_believed, before = known is None or index.is_believed(uid), index.called(one.said).roles
     index.put(one, raw)
     after, chain = index.called(one.said).roles, index.of(uid)
+    _charge_growth(core, known, one)
     tell_engine(core, one)
     for each in sorted((before.keys() | after.keys()) - {uid}):
         other = index.slice_of(each)
@@ -79,10 +83,32 @@ def take(core: Core, seen: Workload, kind: Kind[Any] | None, raw: bytes) -> None
         core.event(ref_of(seen), uid, CHAIN_NOT_BELIEVED, _NOT_BELIEVED, warning=True)
 
 
+def _charge_growth(core: Core, before: Slice | None, after: Slice | None) -> None:
+    """Have the record of a chain charged what is reserved to grow it, as soon as that is seen, and no longer (SL-33).
+
+    The record first: what is charged goes from one to the other, and nobody is woken by it.
+    """
+    known = after or before
+    grows = after is not None and after.asks
+    if known is None or not (grows or (before is not None and before.asks)):
+        return
+    chain, engine = core.knowledge.slices.called(known.said), core.ledger.engine
+    if chain.record is not None and chain.record.uid != known.uid:
+        record = core.knowledge.workloads[chain.record.key]
+        engine.workload_changed(kept_record.charged(core, record), core.now)
+    attempt = core.attempts.get(known.uid)
+    if grows:
+        core.ledger.block(known.uid)
+        engine.forget(known.uid)
+    elif after is not None and not after.reserved and attempt is not None and attempt.state in CHOOSING:
+        endings.strike(core, attempt, core.now)
+
+
 def drop(core: Core, key: ObjectKey, uid: str) -> None:
     """Forget a Workload that is gone; other slices of its chain may be what is wanted now, or nobody's."""
-    chain = core.knowledge.slices.of(uid)
+    chain, one = core.knowledge.slices.of(uid), core.knowledge.slices.slice_of(uid)
     core.knowledge.drop_workload(key)
+    _charge_growth(core, one, None)
     for each in chain.slices if chain is not None else ():
         if each.open:
             core.mark_workload(each.key)
