@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest
 CPU = "10m"
 """A kind node has what this machine has, and its own pods want most of two cores."""
 TEN = "100m"
+DOUBTS_SECONDS = 480.0
+"""After a start new slots wait until each node was heard of; a real kubelet says so once in five minutes."""
 AT_HOME, AWAY = "sl-home", "sl-away"
 
 
@@ -54,14 +56,14 @@ async def test_sl_84_3_10_4_in_real_containers_while_daemons_die(sliced: World, 
 
     await sliced.until(grows, "the first of its new pods is there")
     await dies(sliced, MANAGER if place == AT_HOME else f"agent-{where}")
-    grown = await job.runs(where, 10)
+    grown = await job.runs(where, 10, seconds=DOUBTS_SECONDS)
     assert untouched(first, grown)
-    await job.settled(10)
+    await job.settled(10, seconds=DOUBTS_SECONDS)
     await job.resize(4)
     await dies(sliced, MANAGER)
-    shrunk = await job.runs(where, 4)
+    shrunk = await job.runs(where, 4, seconds=DOUBTS_SECONDS)
     assert untouched(shrunk, grown), "who is left is who ran"
-    await job.settled(4)
+    await job.settled(4, seconds=DOUBTS_SECONDS)
     for other in set(WORKERS) - {where}:
         assert await sliced.get(other, JOB, job.name) is None
     await job.remove()
