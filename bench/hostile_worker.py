@@ -62,6 +62,7 @@ KEY = PlacementKey("11111111-2222-3333-4444-555555555555", 1)
 RENEW_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
 """From the end of a stream to the next dial."""
+REASON_CHARACTERS = 200
 SMALL = ("credits", "reach")
 """Loads of small frames at an even pace."""
 SMALL_SECONDS = 0.02
@@ -151,8 +152,10 @@ class Hostile:
     async def run(self) -> None:
         """Flood, and dial again whenever the stream ends."""
         while True:
-            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):
+            try:
                 await self._stream()
+            except (grpc.RpcError, asyncio.InvalidStateError) as ended:
+                self.told.reasons = [*self.told.reasons, f"{type(ended).__name__}: {ended}"[:REASON_CHARACTERS]][-5:]
             self.told.closed += 1
             self._say()
             if self._orders.load != "greetings":

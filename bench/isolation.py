@@ -7,8 +7,9 @@ without it and with it, and the manager's event loop is asked every few millisec
 more than one core the manager has the first to itself, as it would have a machine: what others notice is then its
 doing, not that API server, agents and a hostile worker share a machine with it.
 
-The load `churn` is of a tenant, who makes and deletes pods without end in a namespace of his own (`hostile_tenant`).
-What others notice of him is how many writes the manager may make, so it has a stage with few, and pods at another pace.
+Some loads are of a worker that has pods and turns on them (`hostile_flip`, `hostile_answers`). The load `churn` is of a
+tenant, who makes and deletes pods without end in a namespace of his own (`hostile_tenant`). What others notice of him
+is how many writes the manager may make, so it has a stage with few, and pods at another pace.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import uvloop
 from tenacity import stop_after_delay
 
 from bench.fanout import PACE_SECONDS, Stage, enrol, paced, stage, write_secret
+from bench.hostile_answers import ANSWERS
 from bench.hostile_flip import PREFIX
 from bench.hostile_tenant import EVIL
 from bench.hostile_worker import LOADS, SMALL, Orders, Told
@@ -65,6 +67,9 @@ LEFT_SECONDS_MAX = 300.0
 """For the writes that what he has made and deleted takes."""
 FLIP = "flip"
 """The load of `hostile_flip`."""
+GIVEN = (FLIP, *ANSWERS)
+"""Loads of one that has pods, and turns on them."""
+SCRIPTS = {FLIP: "bench.hostile_flip"} | dict.fromkeys(ANSWERS, "bench.hostile_answers")
 FLIPPED_MB_MIN = 0.2
 """Said in a round by one that has its pods: what a tenth of them alone would not come to."""
 BESIDES = 100
@@ -154,11 +159,11 @@ async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIt
     It floods all the time, or, if it has pods, while its switch is there.
     """
     told, path = made.home / f"told-{load}.json", made.home / f"orders-{load}.json"
-    switch = str(_switch(made)) if load == FLIP else ""
+    switch = str(_switch(made)) if load in GIVEN else ""
     orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told), switch=switch)
     await asyncio.to_thread(write_secret, path, msgspec.json.encode(orders))
     await asyncio.to_thread(told.unlink, missing_ok=True)
-    script = "bench.hostile_flip" if load == FLIP else "bench.hostile_worker"
+    script = SCRIPTS.get(load, "bench.hostile_worker")
     async with beside(script, str(path), fail=made.watcher.fail):
         if not await until(lambda: asyncio.to_thread(told.exists), HEARD_EVERY, stop_after_delay(HEARD_SECONDS)):
             raise TimeoutError(f"the hostile worker ({load}) said nothing in {HEARD_SECONDS:g} s")
@@ -196,7 +201,7 @@ def _switch(made: Stage) -> Path:
 @asynccontextmanager
 async def flooding(made: Stage, load: str, there: There) -> AsyncIterator[Path]:
     """Let the hostile worker flood for the time of a block: come for it, or if it has pods and is there, begin."""
-    if load != FLIP:
+    if load not in GIVEN:
         async with there() as told:
             yield told
         return
@@ -210,16 +215,16 @@ async def flooding(made: Stage, load: str, there: There) -> AsyncIterator[Path]:
 
 def _label(load: str) -> str:
     """Return by which label it is selected: that of the honest ones if it is to be given work."""
-    return "fanout" if load == FLIP else "hostile"
+    return "fanout" if load in GIVEN else "hostile"
 
 
 def _besides(load: str) -> list[dict[str, Any]]:
     """Return the pods that are there besides: what waits and no change helps, or what the hostile worker is given."""
-    if load == FLIP:
-        named, marks = PREFIX, {ANNOTATION_CLUSTER: f"hostile-{load}"}
+    if load in GIVEN:
+        named, marks = f"{PREFIX}{load}-", {ANNOTATION_CLUSTER: f"hostile-{load}"}
     else:
         named, marks = f"{BESIDE}{load}-", {ANNOTATION_CLUSTER_SELECTOR: "bench=nowhere"}
-    pods = [mutated(manifest(f"{named}{number:04}")) for number in range(BESIDES if load in {*SMALL, FLIP} else 0)]
+    pods = [mutated(manifest(f"{named}{number:04}")) for number in range(BESIDES if load in {*SMALL, *GIVEN} else 0)]
     for pod in pods:
         pod["metadata"].setdefault("annotations", {}).update(marks)
     return pods
@@ -262,8 +267,8 @@ async def _beside_workers(agents: int, sizes: Sizes, loads: list[str], *, apart:
             await create(made.client, others)
             await asyncio.sleep(BESIDES_SECONDS if others else 0.0)
             there = partial(hostile, made, load, bundle, identity)
-            async with there() if load == FLIP else nullcontext():
-                await asyncio.sleep(BESIDES_SECONDS if load == FLIP else 0.0)  # it is given its pods
+            async with there() if load in GIVEN else nullcontext():
+                await asyncio.sleep(BESIDES_SECONDS if load in GIVEN else 0.0)  # it is given its pods
                 figures[load] = _compared(load, *await _in_turn(made, load, there, sizes))
     return figures
 
@@ -281,7 +286,7 @@ async def _in_turn(
     calm, beside_it = [], []
     for _ in range(sizes.rounds):
         calm.append(await observed(made, sizes))
-        began, before = time.monotonic(), _told(made.home / f"told-{load}.json") if load == FLIP else Told()
+        began, before = time.monotonic(), _told(made.home / f"told-{load}.json") if load in GIVEN else Told()
         async with flooding(made, load, there) as path:
             beside_it.append({**await observed(made, sizes)})
             said = _told(path)
@@ -314,7 +319,7 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=AGENTS)
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--loads", default=",".join((*LOADS, FLIP, CHURN)))
+    parser.add_argument("--loads", default=",".join((*LOADS, *GIVEN, CHURN)))
     given = parser.parse_args()
     said = {
         "cores": os.cpu_count(),

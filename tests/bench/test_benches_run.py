@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from bench.bare_sessions import failed, prepare
 from bench.costly_statuses import LIMIT_MS
-from bench.hostile_worker import LOADS, messages
+from bench.hostile_answers import nonsense, words
+from bench.hostile_worker import KEY, LOADS, messages
 from bench.side_scripts import beside
 
 from bench import strangers
@@ -64,6 +65,13 @@ def test_what_the_hostile_worker_sends_is_legal(load: str) -> None:
     """What is not is refused for its form, and costs nobody anything: the bench would measure that."""
     frame = Frame(session=1, sequence=1, messages=messages(load))
     assert codec.decode_from_agent(codec.encode_from_agent(frame)) == frame
+
+
+@pytest.mark.parametrize("turn", range(11))
+def test_what_it_answers_that_means_nothing_is_legal(turn: int) -> None:
+    for said in (nonsense(KEY, turn), words(KEY)):
+        frame = Frame(session=1, sequence=1, messages=tuple(said))
+        assert codec.decode_from_agent(codec.encode_from_agent(frame)) == frame
 
 
 @pytest.mark.timeout(300)

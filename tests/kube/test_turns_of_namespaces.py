@@ -1,20 +1,22 @@
-"""HD-501, HD-503, HD-504: who asks for thousands in one namespace keeps nobody else's write, event or read waiting."""
+"""HD-501, HD-503, HD-504, HD-636: who asks for thousands in a namespace, or whose writes hang, keeps nobody waiting."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import Any, cast
 
 import pytest
 
-from gatelift_kube.api import reads
+from gatelift_kube.api import executor, reads
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.executor import OWN_MIN, WritesFullError
 from gatelift_kube.api.reads import Reads
 from gatelift_kube.deciding import event_series
 from gatelift_kube.deciding.budget import Budget, Share, Traffic
 from gatelift_kube.deciding.event_series import EventSeries
+from gatelift_kube.deciding.hanging import HANGS_SECONDS, KEPT_SECONDS, Hanging
 from gatelift_kube.deciding.writes import EmitEvent, Patch
 from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import POD
@@ -23,6 +25,8 @@ from support.servers.fake_apiserver import ref_of
 from support.until import until
 
 MANY, WALL = 200, 1795234500.0
+SOON = 10.0
+"""Seconds of a machine with much to do; the pauses are of milliseconds."""
 ONE_BY_ONE = Budget(dict.fromkeys(Traffic, Share(in_flight=1, per_second=1e6, burst=10 * MANY)))
 
 
@@ -216,3 +220,71 @@ def test_an_event_that_began_anew_while_its_write_failed_is_gone_as_well() -> No
     series.add(event("one", "few"), later, WALL + later)
     assert told(series, later) == ["one"]
     assert json.loads(write.body)["regarding"]["name"] == "one"
+
+
+# --- a namespace whose writes hang -------------------------------------------------------------------------------
+
+
+class HangsInOne:
+    """A client whose writes hang in one namespace, as behind somebody's webhook; answered elsewhere at once."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.hang = 0
+        self.end = asyncio.Event()
+
+    async def apply(self, asked: Patch, **_: Any) -> None:
+        if asked.ref.key.namespace == "hangs":
+            self.hang += 1
+            await self.end.wait()
+            self.hang -= 1
+
+
+@pytest.mark.parametrize("informs", [False, True], ids=["transitions", "texts"])
+@pytest.mark.parametrize("places", [1, 4])
+async def test_hd_636_writes_that_hang_in_one_namespace_keep_no_other_waiting(
+    monkeypatch: pytest.MonkeyPatch, places: int, informs: bool
+) -> None:
+    """They had all places, for ten seconds each: nobody else's write went out."""
+    monkeypatch.setattr(executor, "LOOK_SECONDS", 0.001)
+    slow = HangsInOne()
+    limits = Budget(dict.fromkeys(Traffic, Share(in_flight=places, per_second=1e6, burst=10 * MANY)))
+    async with running(Carried(cast("Client", slow), limits=limits, clock=lambda: slow.now)) as made:
+        for number in range(MANY):
+            made.executor.submit(patch(number, namespace="hangs", informs=informs))
+        await until(lambda: slow.hang == places)
+        for number in range(MANY, MANY + 10):
+            made.executor.submit(patch(number, namespace="others", informs=informs))
+        slow.now += HANGS_SECONDS
+        try:
+            await until(lambda: len(made.ids()) == 10 and slow.hang == places + max(1, places // 2), seconds=SOON)
+            assert made.ids() == list(range(MANY, MANY + 10)), "all others, and of its own what has hung keeps places"
+        finally:
+            slow.end.set()
+        await until(lambda: len(made.ids()) == MANY + 10)
+
+
+def test_hd_636_a_namespace_goes_aside_until_one_of_its_writes_is_answered_in_time() -> None:
+    hanging: Hanging[str] = Hanging()
+    hanging.began("one", "slow", 0.0)
+    hanging.began("two", "slow", 0.5)
+    assert list(hanging.found(HANGS_SECONDS)) == ["one"]
+    assert hanging.is_aside("slow")
+    hanging.ended("two", 1.2)
+    assert hanging.is_aside("slow"), "one of them hangs still"
+    hanging.ended("one", 10.0)
+    assert hanging.is_aside("slow"), "that was no answer in time"
+    hanging.began("three", "slow", 11.0)
+    hanging.ended("three", 11.1)
+    assert not hanging.is_aside("slow")
+
+
+def test_hd_636_a_namespace_that_writes_no_more_is_forgotten() -> None:
+    hanging: Hanging[str] = Hanging()
+    hanging.began("one", "slow", 0.0)
+    assert list(hanging.found(5.0)) == ["one"]
+    hanging.ended("one", 10.0)
+    assert not list(hanging.found(10.0 + KEPT_SECONDS - 1))
+    assert hanging.is_aside("slow")
+    assert not list(hanging.found(10.0 + KEPT_SECONDS))
+    assert not hanging.is_aside("slow")

@@ -3,7 +3,8 @@
 Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
 written at the same time, within the budget. The time limit of a write runs from `submit`, so that how late it may
 land counts from the decision (protocol rule R1), however long it would have waited for its turn.
-Namespaces take turns: who makes thousands of objects in one has his own writes wait behind each other.
+Namespaces take turns: who makes thousands of objects in one has his own writes wait behind each other. One whose writes
+hang (`hanging`) goes aside: it has half as many places, of its own, and what hangs already gives its place to others.
 No task, timer or lock per object: a fixed number of workers takes from queues.
 """
 
@@ -27,6 +28,7 @@ from gatelift_kube.deciding.budget import Budget, TokenBucket, Traffic, budget, 
 from gatelift_kube.deciding.errors import KubeError, TooLargeError, write_error
 from gatelift_kube.deciding.fair_line import Share
 from gatelift_kube.deciding.fair_room import FairRoom
+from gatelift_kube.deciding.hanging import Hanging
 from gatelift_kube.deciding.retry import Intent, RetryPolicy, delay
 from gatelift_kube.deciding.writes import (
     WRITE_SECONDS_MAX,
@@ -60,6 +62,9 @@ SEND_SECONDS_MIN = 4.0
 the API server, and the object would be left alone for longer each time, though it was only we who were busy. And where
 we are busy an API server is: an answer that comes just too late leaves an unknown outcome, which costs a read."""
 
+LOOK_SECONDS = 0.5
+"""From a look at which writes hang to the next, while any is under way."""
+
 
 class WritesFullError(Exception):
     """As many writes wait as may; look at `Executor.room` before asking for more."""
@@ -76,6 +81,14 @@ class _Pending:
     """When it was tried first."""
     makes_room: bool = False
     """Its object is too full for it as it is."""
+    place: _Line | None = None
+    """Where it holds a place."""
+
+    def give_place(self) -> None:
+        """Give its place to others; nothing the second time."""
+        if self.place is not None:
+            self.place.places.release()
+            self.place = None
 
 
 @dataclass(slots=True, eq=False)
@@ -92,6 +105,17 @@ class _Lane:
         """In whose share the first write waits: its namespace's, and in it that of what something is kept for."""
         first = self.waiting[0].command
         return self.ref.key.namespace, "holds" if isinstance(first, Patch) and first.holds else ""
+
+
+class _Line:
+    """Lanes whose turn is to come, and places for so many writes at a time. `aside`: for namespaces that go aside."""
+
+    def __init__(self, traffic: Traffic, places: int, *, aside: bool = False) -> None:
+        self.traffic, self.aside = traffic, aside
+        self.places = asyncio.Semaphore(places)
+        self.ready: FairQueue[_Lane] = FairQueue(attrgetter("share"))
+        self.next = asyncio.Lock()
+        """One at a time waits for its turn."""
 
 
 class Executor:
@@ -124,8 +148,12 @@ class Executor:
         shares = (limits or budget()).shares
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
-        self._ready = {traffic: FairQueue(attrgetter("share")) for traffic in self._shares}
-        self._next = {traffic: asyncio.Lock() for traffic in self._shares}  # one at a time waits for its turn
+        self._lines = {traffic: _Line(traffic, share.in_flight) for traffic, share in self._shares.items()}
+        self._aside = {
+            traffic: _Line(traffic, max(1, share.in_flight // 2), aside=True) for traffic, share in self._shares.items()
+        }
+        self._hanging: Hanging[_Pending] = Hanging()
+        self._looks: asyncio.TimerHandle | None = None
         self._lanes: dict[ObjectRef, _Lane] = {}
         self._log = structlog.get_logger("gatelift.kube.executor")
 
@@ -161,14 +189,18 @@ class Executor:
 
     async def run(self) -> None:
         """Carry out writes until cancelled; then answer all that were not sent."""
+        # Twice as many as there are places: what hangs gives its place away, and keeps its worker.
         workers = [
-            spawn(f"write {traffic.value} {number}", self._work(traffic))
-            for traffic, share in self._shares.items()
-            for number in range(share.in_flight)
+            spawn(f"write {traffic.value} {number}", self._work(line))
+            for lines, times in ((self._lines, 2), (self._aside, 1))
+            for traffic, line in lines.items()
+            for number in range(times * self._shares[traffic].in_flight)
         ]
         try:
             await asyncio.gather(*workers)
         finally:
+            if self._looks is not None:
+                self._looks.cancel()
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers, timeout=STOP_SECONDS)
@@ -186,14 +218,20 @@ class Executor:
         traffic = Traffic.TRANSITION if urgent else Traffic.STATUS
         if lane.queued is not traffic:
             lane.queued = traffic
-            self._ready[traffic].put_nowait(lane)
+            self._line(lane, traffic).ready.put_nowait(lane)
 
-    async def _work(self, traffic: Traffic) -> None:
+    def _line(self, lane: _Lane, traffic: Traffic) -> _Line:
+        lines = self._aside if self._hanging.is_aside(lane.ref.key.namespace) else self._lines
+        return lines[traffic]
+
+    async def _work(self, line: _Line) -> None:
         while True:
-            await self._next[traffic].acquire()
-            lane, pending = await self._taken(traffic)
+            await line.places.acquire()
+            await line.next.acquire()
+            lane, pending = await self._taken(line)
+            pending.place = line
             try:
-                outcome = await self._has_turn(pending, traffic) or await self._carry_out(pending)
+                outcome = await self._has_turn(pending, line) or await self._watched(pending)
             except asyncio.CancelledError:
                 self._answer(lane.ref, _stopped(pending))
                 raise
@@ -208,31 +246,57 @@ class Executor:
             else:
                 self._lanes.pop(lane.ref, None)
             self._answer(lane.ref, outcome)
-            if traffic is Traffic.STATUS and pending.sent_at is not None:
+            if line.traffic is Traffic.STATUS and pending.sent_at is not None:
                 await asyncio.sleep(rest(self._clock() - pending.sent_at))
+            pending.give_place()
+
+    async def _watched(self, pending: _Pending) -> WriteDone | WriteFailed:
+        """Carry a write out; where it hangs others are given its place."""
+        self._hanging.began(pending, pending.command.ref.key.namespace, self._clock())
+        self._look_later()
+        try:
+            return await self._carry_out(pending)
+        finally:
+            self._hanging.ended(pending, self._clock())
+
+    def _look_later(self) -> None:
+        if self._looks is None:
+            self._looks = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._looks = None
+        for pending in self._hanging.found(self._clock()):
+            if pending.place is not None and not pending.place.aside:
+                pending.give_place()
+        if not self._hanging.idle:
+            self._look_later()
 
     def _answer(self, ref: ObjectRef, outcome: WriteDone | WriteFailed) -> None:
         self._room.give_back(ref.key.namespace)
         self._emit(outcome)
 
-    async def _taken(self, traffic: Traffic) -> tuple[_Lane, _Pending]:
+    async def _taken(self, line: _Line) -> tuple[_Lane, _Pending]:
         """Take the next write of the lane whose turn is next."""
         while True:
-            lane = await self._ready[traffic].get()
-            if not lane.busy and lane.waiting and lane.queued is traffic:  # else taken by another worker since
+            lane = await line.ready.get()
+            if not lane.busy and lane.waiting and lane.queued is line.traffic:  # else taken by another worker since
+                elsewhere = self._line(lane, line.traffic)
+                if elsewhere.aside and not line.aside:
+                    elsewhere.ready.put_nowait(lane)
+                    continue
                 lane.busy, lane.queued = True, None
                 return lane, lane.waiting.popleft()
 
-    async def _has_turn(self, pending: _Pending, traffic: Traffic) -> WriteFailed | None:
+    async def _has_turn(self, pending: _Pending, line: _Line) -> WriteFailed | None:
         """Wait for a write's token, and let the next one wait for its own; return what is answered where none came."""
-        bucket, now = self._buckets[traffic], self._clock()
+        bucket, now = self._buckets[line.traffic], self._clock()
         try:
             wait = bucket.take(now)
             latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
             if now + wait < latest and wait > 0:
                 await asyncio.sleep(wait)
         finally:
-            self._next[traffic].release()
+            line.next.release()
         if self._clock() < latest and now + wait < latest:
             return None
         bucket.give_back()
