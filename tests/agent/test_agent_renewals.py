@@ -16,6 +16,7 @@ from gatelift_kube.api.client import Client
 from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.retry import RetryPolicy
 from gatelift_kube.process.clock import monotonic
+from gatelift_kube.process.tasks import Supervisor
 from gatelift_kube.values.resources import JOB, LEASE, NODE
 from gatelift_wire.values.limits import KUBELET_MARGIN_SECONDS
 from support.agent.size_stage import SizeStage
@@ -58,7 +59,7 @@ def test_hd_717_a_ready_node_that_renews_without_a_break_for_grace_and_margin_wa
 
 
 def test_hd_718_a_cut_between_two_renewals_begins_it_anew() -> None:
-    """HD-718: the node was cut off while its pod was removed; its Lease is back before its Node says that it was away."""
+    """HD-718: the node was cut off while its pod was removed; its Lease is back before its Node says so."""
     nodes = _doubting()
     _renews(nodes, 0.0, 20.0)
     nodes.renewed([("node-1", "at 20.0")], 200.0, 201.0)
@@ -176,8 +177,9 @@ async def test_hd_717_leases_are_listed_while_they_are_wanted_and_who_may_not_go
         leases = KubeletLeases(
             client, told.append, is_wanted, clock=monotonic, problem=problems.append, pause=lambda _: asyncio.sleep(0)
         )
-        task = asyncio.create_task(leases.run())
+        supervisor = Supervisor(lambda task, error: problems.append(f"{task}: {error}"))
+        supervisor.spawn("leases", leases.run())
         await done.wait()
-        task.cancel()
+        await supervisor.stop()
     assert [each.renewals for each in told] == may * 2 * [(("node-1", "2026-01-01T00:00:00.000000Z"),)]
     assert len(problems) == (0 if may else 2)

@@ -143,9 +143,9 @@ class RoomSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletsRead:
-    """All Leases of kubelets: of each node, when it renewed its own last (its words), by a list of at or after `asked_at`.
+    """All Leases of kubelets: of each node, when it renewed its own last, in its words.
 
-    Nothing is said of a list that failed.
+    `asked_at`: when the list was asked for. Nothing is said of one that failed.
     """
 
     asked_at: float
