@@ -130,6 +130,7 @@ class _AgentProcess:
             count_nodes=config.counts_nodes,
             leads=self._leads,
             adopts=config.group_members == "adopt",
+            doubts=lambda: self._machine.world.nodes.in_question(boottime()),
         )
         self._gate = _gate(config, client)
         performer = Performer(

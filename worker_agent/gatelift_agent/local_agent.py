@@ -126,6 +126,7 @@ class LocalAgent:
             keeps_state=False,
             shared=shared,
             leads=self._leads,
+            doubts=lambda: self.machine.world.nodes.in_question(clock()),
         )
         performer = Performer(
             api=self._api,

@@ -17,6 +17,7 @@ import structlog
 from tenacity import stop_never
 
 from gatelift_agent.adapters.health import HealthWatch
+from gatelift_agent.adapters.kubelet_leases import KubeletLeases
 from gatelift_agent.adapters.node_watch import RUNNING, NodeWatch, ThinCache
 from gatelift_agent.core.memory.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.values.commands import ReadNamespace, ReadPods
@@ -144,11 +145,13 @@ class WorkerApi:
         adopts: bool = False,
         shared: Iterable[Reflector] = (),
         leads: Callable[[], bool] = lambda: True,
+        doubts: Callable[[], bool] = lambda: False,
     ) -> None:
         """`leads` says whether this replica may tell people anything; the core decides whether it may write at all.
 
         `count_nodes`: tell what room there is on the nodes, for which the pods of the whole cluster are watched.
-        `adopts`: show pods that drivers make here, as long as they are nobody's.
+        `adopts`: show pods that drivers make here, as long as they are nobody's. `doubts` says whether somebody has to
+        know which kubelets reach the API server.
         """
         self._client = client
         self._shared = {(each.resource, each.selection): each for each in shared}
@@ -166,6 +169,7 @@ class WorkerApi:
         self._problem = watch_problems(self._log, clock)
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
+        self._leases = KubeletLeases(client, post, doubts, clock=clock, problem=self._problem)
         self.health = HealthWatch(client, post, own_namespace, clock)
         self._reads = Reads[ReadPods | ReadNamespace](
             self._read, self._not_read, namespace_of, limits.shares[Traffic.READ], clock
@@ -178,6 +182,8 @@ class WorkerApi:
         self._supervisor.spawn("writes", self._executor.run())
         self._supervisor.spawn("kubernetes events", self._recorder.run())
         self._supervisor.spawn("api health", self.health.run())
+        if self._watch_nodes or self._count_nodes:
+            self._supervisor.spawn("leases of kubelets", self._leases.run())
         self._reads.start(self._supervisor)
 
     @property

@@ -161,7 +161,7 @@ class AgentMachine:
                     world.look_at_all()
             case events.AgentLeadershipLost():
                 self._lose(now)
-            case events.ApiHealthChanged() | events.RoomSeen():
+            case events.ApiHealthChanged() | events.RoomSeen() | events.KubeletsRead():
                 self._cluster_changed(event, now)
             case events.PodsRead() | events.PodsNotRead() | events.NamespaceRead() | events.NamespaceNotRead():
                 self._read(event, now)
@@ -188,9 +188,11 @@ class AgentMachine:
         elif asked is not None:
             answers.read_answered(self._world, asked, event, now)
 
-    def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen, now: float) -> None:
+    def _cluster_changed(self, event: events.ClusterNews, now: float) -> None:
         if isinstance(event, events.ApiHealthChanged):
             self._api_changed(event)
+        elif isinstance(event, events.KubeletsRead):
+            doubts.renewed(self._world, event, now)
         else:
             containment.hear(self._world, lambda: self._world.admission.room_seen(event), None, now)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from gatelift_agent.core.placement.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.state.world import World
+from gatelift_agent.core.values.events import KubeletsRead
 from gatelift_agent.core.watched import ownership
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import pods
@@ -192,6 +193,12 @@ def look_again(world: World, now: float) -> None:
         unseen = placement.before and (hidden or placement.state in ENDING)
         if vanished or unseen:
             world.look(placement.key)
+
+
+def renewed(world: World, event: KubeletsRead, now: float) -> None:
+    """Take what kubelets have renewed: it may end what waits for nodes to be heard of."""
+    world.nodes.renewed(event.renewals, event.asked_at, now)
+    look_again(world, now)
 
 
 def settle(world: World, now: float) -> None:

@@ -142,6 +142,17 @@ class RoomSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletsRead:
+    """All Leases of kubelets: of each node, when it renewed its own last, in its words.
+
+    `asked_at`: when the list was asked for. Nothing is said of one that failed.
+    """
+
+    asked_at: float
+    renewals: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateDue:
     """The certificate wants renewal; `request` is a fresh signing request (PEM) of the same identity."""
 
@@ -157,6 +168,8 @@ class IdentityReplaced:
 class AgentTicked:
     """The deadline that `next_deadline()` named has passed."""
 
+
+ClusterNews = ApiHealthChanged | RoomSeen | KubeletsRead
 
 ReadAnswer = PodsRead | PodsNotRead | NamespaceRead | NamespaceNotRead
 
@@ -177,6 +190,7 @@ Event = (
     | ManagerStreamClosed
     | ApiHealthChanged
     | RoomSeen
+    | KubeletsRead
     | CertificateDue
     | IdentityReplaced
     | AgentTicked

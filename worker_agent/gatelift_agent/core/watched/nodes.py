@@ -5,7 +5,8 @@ the API server only. They are over when the node is gone, when a person tainted 
 was heard of again after the pod's grace and a margin: a kubelet that reaches the API server ends what that no longer
 has. One that was away needs grace and margin from its return on, and is heard of once more after them: its first
 heartbeat comes before it has ended anything. A heartbeat is recognised by being different from the one known before;
-wall clocks are not compared.
+wall clocks are not compared. A node that is ready and renewed its Lease without a break for as long, and after that
+moment, was heard of as well: what is not changed a kubelet repeats every five minutes only (`renewals`).
 
 A pod that was let go and never seen on a node may have been bound behind a slow watch: it may run on any node.
 """
@@ -13,10 +14,12 @@ A pod that was let go and never seen on a node may have been bound behind a slow
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_agent.core.watched.renewals import Renewals
 from gatelift_kube.objects.core import Node
 from gatelift_wire.values.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
@@ -56,6 +59,7 @@ class _Known:
     heartbeat: str
     said_at: float
     back_at: float = -math.inf
+    renewals: Renewals = field(default_factory=Renewals)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,6 +106,20 @@ class Nodes:
     def exists(self, name: str, now: float) -> None:
         """Take that there is a node of which nothing else could be read: it was not heard of."""
         self._known.setdefault(name, _Known(out_of_service=False, heartbeat="", said_at=now))
+
+    def renewed(self, renewals: Iterable[tuple[str, str]], asked_at: float, now: float) -> None:
+        """Take what a list of the kubelets' Leases showed, by node, that was asked for at `asked_at`."""
+        for name, text in renewals:
+            known = self._known.get(name)
+            if known is not None:
+                known.renewals.shown(text, asked_at, now)
+
+    def in_question(self, now: float) -> bool:
+        """Say whether something is doubted that news of kubelets may end.
+
+        Not for ever: who is well has repeated its status by then, and who is away says so when it is back.
+        """
+        return any(watch.heard_last != {} and now < watch.since + SILENT_SECONDS for watch in self._watched.values())
 
     def gone(self, name: str) -> None:
         """Take a node's removal."""
@@ -152,7 +170,7 @@ class Nodes:
             # Whatever node it was bound to is known by now: our watch of nodes is not that late.
             watch.heard_last = dict.fromkeys((watch.node,) if watch.node else self._known)
         for name, last in tuple(watch.heard_last.items()):
-            if not self._counts(name) or self._heard(name, last):
+            if not self._counts(name) or self._heard(name, last) or self._reached(name, watch):
                 del watch.heard_last[name]
             else:
                 watch.heard_last[name] = self._last(name, last, watch.settles, now)
@@ -174,6 +192,10 @@ class Nodes:
         """Say whether nothing that vanished runs on a node any more, `last` being what was known of it before."""
         known = self._known[name]
         return last is not None and last[0] == known.back_at and known.heartbeat not in {"", last[1]}
+
+    def _reached(self, name: str, watch: _Watch) -> bool:
+        known = self._known[name]
+        return bool(known.heartbeat) and known.renewals.reached(watch.since, watch.settles)
 
     def _last(self, name: str, last: tuple[float, str] | None, settles: float, now: float) -> tuple[float, str] | None:
         """Return what is known of a node from which another heartbeat is waited for; None before it can count."""
