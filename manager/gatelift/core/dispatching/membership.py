@@ -31,7 +31,7 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
-from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
+from gatelift_wire.values.messages import Change, Evicted, ObjectReport, PodSetCounts, Refused, Stopped
 from gatelift_wire.values.single import Leaver
 
 REMOVED = "WorkerPodDeleted"
@@ -232,13 +232,16 @@ def _waits(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> bo
     return report.waits
 
 
-def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+def take_unheard(core: Core, attempt: Attempt, last: Stopped | Refused | Evicted) -> None:
     """Take that who ran there and is not among all that have stopped is gone: however it ended, perhaps well (HD-414).
 
     Of what never ran nothing is concluded, nor where none is named: its worker may know nothing of the placement.
     """
-    if reports:
-        _take_gone(core, attempt, {each.owner_uid for each in reports})
+    listed = set(last.members)
+    if isinstance(last, Stopped):
+        listed |= {each.owner_uid for each in last.objects}
+    if listed:
+        _take_gone(core, attempt, listed)
 
 
 def take_absent(core: Core, attempt: Attempt) -> None:
