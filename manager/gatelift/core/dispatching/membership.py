@@ -164,7 +164,8 @@ def all_leave(core: Core, attempt: Attempt, view: ClusterView) -> tuple[Change, 
     if not there:
         return ()
     attempt.told.begins(view.session)
-    leave = tuple(Leaver(name=name, uid=uid) for uid, name in there.items())
+    graces = {uid: several.grace_of(several.named(core, work, name, uid)) for uid, name in there.items()}
+    leave = tuple(Leaver(name=name, uid=uid, grace_seconds=graces[uid]) for uid, name in there.items())
     return (Change(key=attempt.key, number=attempt.told.next_number(there), leave=leave),)
 
 
