@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds.registry import WITH_GROUPS
+from gatelift_kube.deciding.writes import ApiWrite, Patch
 from gatelift_kube.values.resources import POD, WORKLOAD
 from support.manager.group_world import GROUP
 from support.sim import groups
 from support.sim.agent import SimAgent
 from support.sim.history import History
 from support.sim.manager import SimManager
+from support.sim.port import ApiPort
 
 ABC = ["a", "b", "c"]
 
@@ -205,3 +207,28 @@ def test_hd_406_a_member_is_replaced_in_a_session_that_was_resumed(history: Hist
     history.until("it has gone", lambda: groups.names(history) == ["a", "c"], 60.0)
     groups.make(history, "d")
     history.until("another runs", lambda: groups.run_there(history) == ["a", "c", "d"], 120.0)
+
+
+def test_hd_663_nor_is_one_forgotten_whose_lift_was_lost_with_its_session(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PG-7: it waited for ever: nobody asked for the word of the session that was resumed (drawn seed 100,003,016)."""
+    placed(history)
+    cluster, send, lost = groups.cluster_of(history), ApiPort._send, list[ApiWrite]()
+
+    def sent(port: ApiPort, command: ApiWrite, deadline: float) -> None:
+        named = isinstance(command, Patch) and command.ref.resource == POD and command.ref.key.name == "d"
+        if not lost and named and port.cluster.name == cluster:
+            lost.append(command)
+            history.world.net.break_all(cluster)
+            port._timeline.after(0.02, lambda: port._refuse(command))
+        else:
+            send(port, command, deadline)
+
+    monkeypatch.setattr(ApiPort, "_send", sent)
+    monkeypatch.setattr("support.sim.port.REFUSALS", (429,))
+    history.delete("home", POD, "b")
+    history.until("it has gone", lambda: groups.names(history) == ["a", "c"], 60.0)
+    groups.make(history, "d")
+    history.until("another runs", lambda: groups.run_there(history) == ["a", "c", "d"], 120.0)
+    assert lost

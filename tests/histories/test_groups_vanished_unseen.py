@@ -143,9 +143,10 @@ def test_hd_660_nor_where_its_agent_ends_them_by_itself_before_it_has_named_them
             history.passes(2.0)
             assert reserved(history) == "True"
             assert groups.cluster_of(history) == cluster
-    history.until(
-        "they go on elsewhere", lambda: groups.cluster_of(history) not in {cluster, ""}, 200.0 if gone else 40.0
-    )
+    if gone:
+        history.until("it is shown", lambda: groups.phases(history)["a"] == "Failed", 200.0)  # HD-661
+        groups.make(history, "d")
+    history.until("they go on elsewhere", lambda: groups.cluster_of(history) not in {cluster, ""}, 40.0)
 
 
 def test_hd_660_nobody_waits_where_all_that_had_a_slot_are_there(history: History) -> None:

@@ -49,10 +49,18 @@ def fit(message: Message) -> Iterator[tuple[Message, int]]:
             for start in range(0, longest, each)
         ]
     elif isinstance(message, Finished | Stopped) and _heavy(message):
-        parts = [*message.objects, replace(message, objects=())]
+        parts = [*message.objects, _without_objects(message)]
     else:
         parts = [message]
     yield from [(part, check_message(part)) for part in parts]
+
+
+def _without_objects(message: Finished | Stopped) -> Message:
+    """Return it without what went ahead; of whom that was, a stop says, as who is missing is gone (HD-662)."""
+    if isinstance(message, Finished):
+        return replace(message, objects=())
+    told = tuple(each.owner_uid for each in message.objects if each.owner_uid)
+    return replace(message, objects=(), members=told if len(told) <= limits.OBJECTS_MAX else ())
 
 
 def _heavy(message: Finished | Stopped) -> bool:

@@ -387,30 +387,42 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """Nothing of this epoch runs, and no write of mine for it is in flight (R7). Final."""
+    """Nothing of this epoch runs, and no write of mine for it is in flight (R7). Final.
+
+    `members`: as in `Evicted`, where `objects` were too heavy and went ahead.
+    """
 
     key: PlacementKey
     reason: str = ""
     message: str = ""
     objects: tuple[ObjectReport, ...] = ()
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A commit that cannot be carried out. As strong as Stopped (R7): nothing of this epoch exists or will."""
+    """A commit that cannot be carried out. As strong as Stopped (R7): nothing of this epoch exists or will.
+
+    `members`: as in `Evicted`.
+    """
 
     key: PlacementKey
     refusal: Refusal
     text: str = ""
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted:
-    """The worker ended or lost the placement on its own (object deleted by somebody, preempted); pods have stopped."""
+    """The worker ended or lost the placement on its own (object deleted by somebody, preempted); pods have stopped.
+
+    `members`: UIDs of home's objects of which the agent knows; who ran and is none of them is gone, whoever heard how.
+    """
 
     key: PlacementKey
     reason: str
     message: str = ""
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ _AMOUNT = of.number(-limits.NUMBER_MAX, limits.NUMBER_MAX)
 _SECONDS = of.real()
 _AMOUNTS = of.many(of.pair(_AMOUNT), limits.PAIRS_MAX)
 _POD_SETS = of.many(_measure, limits.POD_SETS_MAX)
+_MEMBERS = of.many(_UID_MAYBE, limits.OBJECTS_MAX)
 _SIZED = of.each_once(_POD_SETS)
 _COUNTS = of.each_once(of.many(of.pair(_COUNT), limits.POD_SETS_MAX))
 _SIZE_NUMBER = of.number(1)
@@ -286,9 +287,9 @@ RULES: dict[type, dict[str, Rule]] = {
         "kept_seconds": _SECONDS,
         **_ENDING,
     },
-    messages.Stopped: {"objects": _OBJECT_REPORTS, **_ENDING},
-    messages.Refused: {"key": _key, "refusal": of.choice, "text": _TEXT},
-    messages.Evicted: dict(_ENDING),
+    messages.Stopped: {"objects": _OBJECT_REPORTS, "members": _MEMBERS, **_ENDING},
+    messages.Refused: {"key": _key, "refusal": of.choice, "text": _TEXT, "members": _MEMBERS},
+    messages.Evicted: {"members": _MEMBERS, **_ENDING},
     messages.CapacityEntry: {
         "flavor": _WORD_MAYBE,
         "resource": _WORD,

@@ -130,17 +130,19 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():
             kept_reports.keep(core, attempt, message.objects)
-            membership.take_unheard(core, attempt, message.objects)
+            membership.take_unheard(core, attempt, message)
             text = message.message or texts.stopped_by_itself(cluster)
             outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, *(_end_of_all(core, attempt) or (Wire.STOPPED, outcome)))
         case Refused():
+            membership.take_unheard(core, attempt, message)
             text = texts.refused_by(cluster, message.refusal.value, message.text)
             outcome = Outcome(how=Wire.REFUSED, reason=message.refusal.value, message=text, cluster=cluster)
             if message.refusal is Refusal.TEMPLATE_MISSING:
                 core.sessions.forget_blobs(cluster)
             endings.end(core, attempt, Wire.REFUSED, outcome)
         case Evicted():
+            membership.take_unheard(core, attempt, message)
             text = texts.evicted_on(cluster, message.reason, message.message)
             outcome = Outcome(how=Wire.EVICTED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, Wire.EVICTED, outcome)

@@ -31,7 +31,7 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.values.plain_text import plain
 from gatelift_kube.values.resources import ObjectKey, ObjectRef
 from gatelift_wire.values.keys import VERSION_OF_CHANGE
-from gatelift_wire.values.messages import Change, ObjectReport, PodSetCounts
+from gatelift_wire.values.messages import Change, Evicted, ObjectReport, PodSetCounts, Refused, Stopped
 from gatelift_wire.values.single import Leaver
 
 REMOVED = "WorkerPodDeleted"
@@ -164,7 +164,8 @@ def all_leave(core: Core, attempt: Attempt, view: ClusterView) -> tuple[Change, 
     if not there:
         return ()
     attempt.told.begins(view.session)
-    leave = tuple(Leaver(name=name, uid=uid) for uid, name in there.items())
+    graces = {uid: several.grace_of(several.named(core, work, name, uid)) for uid, name in there.items()}
+    leave = tuple(Leaver(name=name, uid=uid, grace_seconds=graces[uid]) for uid, name in there.items())
     return (Change(key=attempt.key, number=attempt.told.next_number(there), leave=leave),)
 
 
@@ -232,13 +233,16 @@ def _waits(core: Core, attempt: Attempt, work: Work, report: ObjectReport) -> bo
     return report.waits
 
 
-def take_unheard(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+def take_unheard(core: Core, attempt: Attempt, last: Stopped | Refused | Evicted) -> None:
     """Take that who ran there and is not among all that have stopped is gone: however it ended, perhaps well (HD-414).
 
     Of what never ran nothing is concluded, nor where none is named: its worker may know nothing of the placement.
     """
-    if reports:
-        _take_gone(core, attempt, {each.owner_uid for each in reports})
+    listed = set(last.members)
+    if isinstance(last, Stopped):
+        listed |= {each.owner_uid for each in last.objects}
+    if listed:
+        _take_gone(core, attempt, listed)
 
 
 def take_absent(core: Core, attempt: Attempt) -> None:

@@ -148,3 +148,9 @@ def why_not_live(core: Core, cluster: str, key: PlacementKey) -> str:
     kind, rec = core.knowledge.readings[key_of(known.metadata)]
     over = kind is not None and kind.gathers and rec.finished and rec.epoch == key.epoch
     return OVER_AT_HOME if over else texts.NOT_LIVE
+
+
+def grace_of(owner: Owner | None) -> float | None:
+    """Return how long an object's pod has for its end by what its user says, None where that is not known."""
+    specs = owner.kind.specs(owner.object) if owner is not None else ()
+    return next((float(each.termination_grace_period_seconds or 0) for each in specs), None)

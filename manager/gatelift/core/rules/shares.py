@@ -58,13 +58,17 @@ def _by_word(
 
 
 def _stopped(known: Workload, granted: dict[str, int], attempt: Attempt) -> dict[str, int]:
-    """Return how many of those that are being stopped hold nothing at their worker any more, by its last word."""
+    """Return how many of those that are being stopped hold nothing at their worker any more, by its last word.
+
+    Of a pod set that it does not name it knows nothing: its agent may have begun since, and one may run (HD-664).
+    """
     counts = attempt.counts
     if attempt.leave is None or counts is None:
         return {}
     held = {each.name: each.remaining for each in counts.pod_sets}
     asked = (
-        (each.name, each.count - min(granted.get(each.name, 0), held.get(each.name, 0))) for each in known.spec.pod_sets
+        (each.name, each.count - min(granted.get(each.name, 0), held.get(each.name, each.count)))
+        for each in known.spec.pod_sets
     )
     return {name: count for name, count in asked if count > 0}
 

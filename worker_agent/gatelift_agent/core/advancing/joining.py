@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_agent.core.advancing import applying, lifting
 from gatelift_agent.core.changes import edits
-from gatelift_agent.core.placement.placements import Placement, PlacementState
+from gatelift_agent.core.placement.placements import Placement, PlacementState, Tracked
 from gatelift_agent.core.refusing import starting
 from gatelift_agent.core.state.world import World
 
@@ -24,7 +24,13 @@ def advance(world: World, placement: Placement, now: float) -> None:
             world.note("warning", text, placement, object=str(tracked.ref))
             tracked.delete_asked = True
             world.look(placement.key)
-    if not world.local and any(not (each.lift_asked or each.is_gone) for each in joined):
+    if not world.local and any(_is_to_go(world, placement, each) for each in joined):
         starting.ask_word(world, placement, now)  # a session that was resumed has confirmed nothing that runs
     if placement.state is PlacementState.RUNNING:
         lifting.lift_joined(world, placement, joined, now)
+
+
+def _is_to_go(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether one is there to be let go: a lift that was asked for may have been lost with its session (HD-663)."""
+    obj = tracked.object
+    return not tracked.is_gone and (obj is None or not world.runs_as_placed(world.kind(placement), obj))

@@ -117,21 +117,31 @@ def _give_room_back(world: World, placement: Placement, leaving: Leaving, now: f
 
 
 def _counts(world: World, placement: Placement, now: float) -> tuple[PodSetCounts, ...]:
-    """Return where the pods are, by pod set, as they leave: of several also those that are gone and may run (P10)."""
+    """Return where the pods are, by pod set, as they leave: of several also those that are gone and may run (P10).
+
+    Of these a start may not know whose slots they had: each pod set of which it knows counts them (HD-664).
+    """
     found = list(reports.counted(world, placement)[0].values())
     by_set: dict[str, list[Pod]] = {}
     doubted: Counter[str] = Counter()
     gathers = world.kind(placement).gathers
+    unknown = placement.objects_wanted if gathers and _hides_any(world, placement, now) else 0
     for tracked in placement.objects.values():
         name = tracked.pod_set or _only(placement)
+        there = by_set.setdefault(name, []) if gathers or isinstance(tracked.object, Pod) else []
         if isinstance(tracked.object, Pod):
-            by_set.setdefault(name, []).append(tracked.object)
+            there.append(tracked.object)
         elif gathers and doubts.may_run(world, placement, tracked.doubt or tracked.uid, now):
-            by_set.setdefault(name, [])
             doubted[name] += 1
+    unknown += doubted[""]
     each_set = ((name, pods.count_pods(name, each)) for name, each in by_set.items() if name)
-    found += [replace(each, remaining=each.remaining + doubted[name]) for name, each in each_set]
+    found += [replace(each, remaining=each.remaining + doubted[name] + unknown) for name, each in each_set]
     return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _hides_any(world: World, placement: Placement, now: float) -> bool:
+    """Say whether pods may run that a start has not found, and that nobody has named yet."""
+    return bool(placement.before) and doubts.may_run(world, placement, placement.before, now)
 
 
 def _only(placement: Placement) -> str:

@@ -176,7 +176,7 @@ def tell_end(world: World, placement: Placement) -> Message | None:
         for tracked in placement.objects.values():
             obj = tracked.object
             over = tracked.succeeded or (obj is not None and world.kind(placement).outcome(obj) is not None)
-            if over and not own_ends.ended_here(world, placement, tracked):
+            if (over or tracked.is_gone) and _is_told(tracked) and not own_ends.ended_here(world, placement, tracked):
                 world.say(object_report(placement, tracked))
     world.say(final)
     return final
@@ -298,6 +298,11 @@ def _objects(placement: Placement) -> tuple[ObjectReport, ...]:
     return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if _is_told(tracked))
 
 
+def _members(placement: Placement) -> tuple[str, ...]:
+    """Return whom of home's objects this agent knows: who is missing vanished before it began (HD-661)."""
+    return tuple(each.user_uid for each in placement.objects.values() if each.user_uid and not each.made_here)
+
+
 def _is_told(tracked: Tracked) -> bool:
     """Say whether home has an object for which one stands."""
     return bool(tracked.uid) and not tracked.made_here
@@ -320,11 +325,11 @@ def _stopped(placement: Placement, ending: PlacementEnding) -> Message:
 
 
 def _refused(placement: Placement, ending: PlacementEnding) -> Message:
-    return Refused(key=placement.key, refusal=ending.refusal, text=ending.message)
+    return Refused(key=placement.key, refusal=ending.refusal, text=ending.message, members=_members(placement))
 
 
 def _evicted(placement: Placement, ending: PlacementEnding) -> Message:
-    return Evicted(key=placement.key, reason=ending.reason, message=ending.message)
+    return Evicted(key=placement.key, reason=ending.reason, message=ending.message, members=_members(placement))
 
 
 _FINAL = {

@@ -92,9 +92,13 @@ def _lacks_any(placement: Placement, kind: Kind[Any]) -> bool:
 
 def _doubt_others(world: World, placement: Placement) -> None:
     """Doubt objects that a start has not found: none of them is known, so nothing of the placement is over (HD-660)."""
+    placement.before, placement.cut_short = world.nodes.before(longest_grace(placement)), True
+
+
+def longest_grace(placement: Placement) -> float:
+    """Return the longest that any of several objects that are there was given for its end."""
     there = [each.object for each in placement.objects.values() if isinstance(each.object, Pod)]
-    graces = [float(each.spec.termination_grace_period_seconds or 0) for each in there]
-    placement.before, placement.cut_short = world.nodes.before(max(graces, default=0.0)), True
+    return max((float(each.spec.termination_grace_period_seconds or 0) for each in there), default=0.0)
 
 
 def are_named(world: World, placement: Placement) -> None:

@@ -252,7 +252,10 @@ def _leave(world: World, placement: Placement, leaver: Leaver) -> None:
     elif leaver.uid not in placement.came_and_went.left and known is None and placement.unsure and world.unheard:
         one = ObjectTemplate(name=leaver.name, pod_set="", template="", uid=leaver.uid)
         _is_not_found(world, placement, one, begun=True)
-        placement.objects[leaver.name].delete_asked = True
+        if (tracked := placement.objects[leaver.name]).user_uid == leaver.uid:
+            # Nothing here says what its pod was given, but its manager, and those that were found (HD-665).
+            tracked.doubt = world.nodes.before(max(leaver.grace_seconds or 0.0, doubts.longest_grace(placement)))
+        tracked.delete_asked = True
     else:
         placement.came_and_went.left[leaver.uid] = None
         _say_gone(world, placement, leaver.name, leaver.uid)
