@@ -207,20 +207,21 @@ class CheckedChainWalk(ChainWalk):
         """What has a winner is within the quota: of the chain what may run, if that is more."""
         ours = slices_of(self.world)
         held = [one for one in ours if has_winner(self.world, one) and not is_over(self.world, one)]
-        chain = max((charged(one) or 0 for one in held), default=0)
+        chain = max((charged(one) or 0 for one in held), default=0) if self.agent.run is not None else 0
         rest = [one for one in all_slices(self.world) if one not in ours and not is_over(self.world, one)]
-        others = {one["metadata"]["name"]: charged(one) or 0 for one in rest if has_winner(self.world, one)}
+        stay = [one for one in rest if not one["metadata"].get("deletionTimestamp")]
+        others = {one["metadata"]["name"]: charged(one) or 0 for one in stay if has_winner(self.world, one)}
         if chain + sum(others.values()) > QUEUE_CPU:
             raise ChainTruthError(f"more than the quota has a winner: {others}; {told(self.world)}")
 
     def _comes_to_rest(self) -> None:
         self.trouble = False
-        for ref in self._there():
-            self.world.api.delete(ref)
         self._pass(WRITE_SECONDS_MAX)
         resize(self.world, self.rng.randint(0, COUNT_MAX))  # what was rejected is not made again for the same wish
         self._opens_all()
         for _ in range(int(CALM_SECONDS / 10)):
+            for ref in self._there():
+                self.world.api.delete(ref)
             for one in self._open():
                 if _state(one) and _state(one) != "Ready":
                     self._say_of(one, "Ready")
