@@ -386,9 +386,7 @@ class ChainWalk:
             raise ChainTruthError(f"at rest there is not one slice that has quota: {told(world)}")
         shown = charged(holding[0]), count(holding[0]), used(world)
         if shown != (wanted, wanted, wanted):
-            raise ChainTruthError(
-                f"at rest {wanted} are wanted; charged, asked for and booked: {shown}: {told(world)}"
-            )
+            raise ChainTruthError(f"at rest {wanted} are wanted; charged, asked for and booked: {shown}: {told(world)}")
 
 
 ACTIVE_MAX = 2

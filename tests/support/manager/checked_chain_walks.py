@@ -19,10 +19,10 @@ from support.manager.builders import a_job, kueue_object
 from support.manager.chain_walks import (
     CALM_SECONDS,
     COUNT_MAX,
+    QUEUE_CPU,
     STEPS,
     ChainTruthError,
     ChainWalk,
-    QUEUE_CPU,
     has_winner,
     is_over,
     slices_of,
@@ -72,7 +72,7 @@ class CheckedChainWalk(ChainWalk):
         """Let the user want as much as there is, and go on until the check is asked about it, or has to wait."""
         resize(self.world, COUNT_MAX)
         for _ in range(STEPS_TO_BE_ASKED):
-            if any(_state(one) == "Pending" and _has_quota(self.world, one) for one in self._open()):
+            if any(_state(one) == "Pending" and _has_quota(one) for one in self._open()):
                 return
             self.world.step()
 
@@ -113,7 +113,7 @@ class CheckedChainWalk(ChainWalk):
 
     def _takes_the_reservation_away(self) -> None:
         chosen = self._some("target")
-        if chosen is None or not _has_quota(self.world, chosen):
+        if chosen is None or not _has_quota(chosen):
             return
 
         def write(workload: Doc) -> None:
@@ -187,24 +187,21 @@ class CheckedChainWalk(ChainWalk):
 
     def _rivals_are_asked(self) -> None:
         for one in all_slices(self.world):
-            if one not in slices_of(self.world) and _state(one) == "Pending" and _has_quota(self.world, one):
+            if one not in slices_of(self.world) and _state(one) == "Pending" and _has_quota(one):
                 self._say_of(one, "Ready")
 
-    # --- what must hold -------------------------------------------------------------------------------------------------
+    # --- what must hold ---------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         super()._check()
         self._check_quota()
         core = self.world.machine.core
-        if core.rebuilt and self.agent.run is not None and self.agent.run[1] and used(self.world) < self.agent.may_run:
-            live = [each for each in core.attempts.values() if each.live]
-            if live:
-                raise ChainTruthError(
-                    f"{self.agent.may_run} may run, booked are {used(self.world)}: {told(self.world)}"
-                )
+        knows = core.rebuilt and any(each.live for each in core.attempts.values())
+        if knows and self.agent.run is not None and used(self.world) < self.agent.may_run:
+            raise ChainTruthError(f"{self.agent.may_run} may run, booked are {used(self.world)}: {told(self.world)}")
 
     def _check_quota(self) -> None:
-        """What has a winner is within the quota: of the chain what may run, if that is more."""
+        """Compare what has a winner, and stays, with the quota."""
         ours = slices_of(self.world)
         held = [one for one in ours if has_winner(self.world, one) and not is_over(self.world, one)]
         chain = max((charged(one) or 0 for one in held), default=0) if self.agent.run is not None else 0
@@ -248,7 +245,7 @@ def _state(document: Doc) -> str:
     return next((str(one["state"]) for one in said if one["name"] == BUDGET), "")
 
 
-def _has_quota(world: object, document: Doc) -> bool:
+def _has_quota(document: Doc) -> bool:
     return "admission" in document.get("status", {})
 
 

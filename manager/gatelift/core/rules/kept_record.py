@@ -32,7 +32,16 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.records import admitted_by, chain, epochs, own_conditions, reclaimed, record, size_writes, status_writes
+from gatelift.core.records import (
+    admitted_by,
+    chain,
+    epochs,
+    own_conditions,
+    reclaimed,
+    record,
+    size_writes,
+    status_writes,
+)
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
