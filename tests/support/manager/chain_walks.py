@@ -193,12 +193,12 @@ class ChainWalk:
 
     def _some(self, role: str) -> Doc | None:
         """Draw a slice: the record, one that waits behind it, or one that is past."""
-        open_ones = [one for one in all_slices(self.world) if not _over(self.world, one)]
-        holding = [one for one in open_ones if _reserved(self.world, one)]
+        open_ones = [one for one in slices_of(self.world) if not is_over(self.world, one)]
+        holding = [one for one in open_ones if has_winner(self.world, one)]
         found = {
             "record": holding[-1:],
             "target": [one for one in open_ones if one not in holding and holding],
-            "past": [one for one in all_slices(self.world) if one not in open_ones],
+            "past": [one for one in slices_of(self.world) if one not in open_ones],
         }[role]
         return self.rng.choice(found) if found else None
 
@@ -227,7 +227,7 @@ class ChainWalk:
 
     def _touches(self) -> None:
         """Let somebody annotate a slice, so that versions move on."""
-        chosen = self.rng.choice([*all_slices(self.world), None])
+        chosen = self.rng.choice([*slices_of(self.world), None])
         if chosen is not None:
             notes = {"example.com/touched": str(self.world.now)}
             self.world.api.edit(ref_of(chosen), lambda one: one["metadata"]["annotations"].update(notes))
@@ -326,7 +326,10 @@ class ChainWalk:
 
     def _follow(self) -> None:
         """Take what runs: another run begins with as many pods as stand in its commit."""
-        runs = list(self.world.running)
+        others = {one["metadata"]["uid"] for one in all_slices(self.world)} - {
+            chain_of(one) for one in slices_of(self.world)
+        }
+        runs = [one for one in self.world.running if one[0] not in others]
         if len(runs) > 1:
             raise ChainTruthError(f"it runs more than once: {runs}")
         if not runs:
@@ -341,20 +344,20 @@ class ChainWalk:
     def _check(self) -> None:
         """Compare what stands in the API with what runs."""
         self.checks += 1
-        there = [one for one in all_slices(self.world) if not one["metadata"].get("deletionTimestamp")]
-        active = [one for one in there if not _over(self.world, one)]
+        there = [one for one in slices_of(self.world) if not one["metadata"].get("deletionTimestamp")]
+        active = [one for one in there if not is_over(self.world, one)]
         if sum(one["metadata"]["uid"] not in self.strays for one in active) > ACTIVE_MAX:
-            raise ChainTruthError(f"there are {len(active)} slices that are not over: {_told(self.world)}")
+            raise ChainTruthError(f"there are {len(active)} slices that are not over: {told(self.world)}")
         if self.agent.run is None:
             return
-        of_it = [one for one in all_slices(self.world) if chain_of(one) == self.agent.run[0]]
-        reserved = [one for one in of_it if _reserved(self.world, one) and not _over(self.world, one)]
+        of_it = [one for one in slices_of(self.world) if chain_of(one) == self.agent.run[0]]
+        reserved = [one for one in of_it if has_winner(self.world, one) and not is_over(self.world, one)]
         holding = [one for one in reserved if _epoch(one) == self.agent.run[1]]  # of another one is a late write
         if not holding:
-            raise ChainTruthError(f"{self.agent.run} runs, and no slice of it is charged: {_told(self.world)}")
+            raise ChainTruthError(f"{self.agent.run} runs, and no slice of it is charged: {told(self.world)}")
         charge = charged(max(holding, key=number)) or 0
         if charge < self.agent.may_run:
-            raise ChainTruthError(f"{self.agent.may_run} may run, charged are {charge}: {_told(self.world)}")
+            raise ChainTruthError(f"{self.agent.may_run} may run, charged are {charge}: {told(self.world)}")
 
     def _comes_to_rest(self) -> None:
         """With all trouble over there is one charge, that of its record, and what is wanted is asked for."""
@@ -362,7 +365,7 @@ class ChainWalk:
         self._pass(WRITE_SECONDS_MAX)
         world = self.world
         world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy="None"))
-        for one in all_slices(world):
+        for one in slices_of(world):
             if not one["spec"].get("active", True):
                 world.api.edit(ref_of(one), lambda each: each["spec"].update(active=True))
         for name in sorted(world.agents) if not self.at_home else ():
@@ -377,40 +380,46 @@ class ChainWalk:
 
     def _check_rest(self) -> None:
         world, wanted = self.world, self.world.api.objects[THE_JOB]["spec"]["parallelism"]
-        active = [one for one in all_slices(world) if not _over(world, one)]
-        holding = [one for one in active if _reserved(world, one)]
+        active = [one for one in slices_of(world) if not is_over(world, one)]
+        holding = [one for one in active if has_winner(world, one)]
         if len(active) != 1 or holding != active:
-            raise ChainTruthError(f"at rest there is not one slice that has quota: {_told(world)}")
+            raise ChainTruthError(f"at rest there is not one slice that has quota: {told(world)}")
         shown = charged(holding[0]), count(holding[0]), used(world)
         if shown != (wanted, wanted, wanted):
-            raise ChainTruthError(
-                f"at rest {wanted} are wanted; charged, asked for and booked: {shown}: {_told(world)}"
-            )
+            raise ChainTruthError(f"at rest {wanted} are wanted; charged, asked for and booked: {shown}: {told(world)}")
 
 
 ACTIVE_MAX = 2
 """Of a Job: the record, and what waits to grow it."""
 
 
-def _over(world: World, document: Doc) -> bool:
+def slices_of(world: World) -> list[Doc]:
+    """Return all slices of the Job that is walked with."""
+    return [one for one in all_slices(world) if one["metadata"]["name"].startswith("job-work-")]
+
+
+def is_over(world: World, document: Doc) -> bool:
     return world.condition(document, "Finished").get("status") == "True"
 
 
-def _reserved(world: World, document: Doc) -> bool:
-    return world.condition(document, "QuotaReserved").get("status") == "True"
+def has_winner(world: World, document: Doc) -> bool:
+    """Say whether a slice has quota, and a winner: without one it is asked about, and is no record (SL-33)."""
+    has_quota = world.condition(document, "QuotaReserved").get("status") == "True"
+    admitted = world.condition(document, "Admitted").get("status") == "True"
+    return has_quota and (admitted or bool(document.get("status", {}).get("clusterName")))
 
 
 def _epoch(document: Doc) -> int:
     return int(document["metadata"]["annotations"].get(ANNOTATION_EPOCH, "1"))
 
 
-def _told(world: World) -> str:
+def told(world: World) -> str:
     """Return number, count, charge and standing of each slice, for messages."""
     lines = []
-    for one in all_slices(world):
+    for one in slices_of(world):
         reason = world.condition(one, "Finished").get("reason", "")
         leaves = " deleted" if one["metadata"].get("deletionTimestamp") else ""
-        held = " reserved" if _reserved(world, one) else ""
+        held = " reserved" if has_winner(world, one) else ""
         lines.append(
             f"{chain_of(one)}@{_epoch(one)}/{number(one)}: {count(one)} charged {charged(one)}{held} {reason}{leaves}"
         )

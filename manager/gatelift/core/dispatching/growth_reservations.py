@@ -56,12 +56,12 @@ def ended(case: Case) -> bool:
         said = attempt.waiting
     elif attempt.ending is not None:
         said = attempt.ending.reason, attempt.ending.message
-    body = release_writes.growth_struck_write(known, said, _not_before(case), core.wall.text(case.now))
+    body = release_writes.growth_struck_write(known, said, not_before(case), core.wall.text(case.now))
     api_requests.patch_workload(core, known, body, Purpose.STRIKE_GROWTH)
     return True
 
 
-def _not_before(case: Case) -> str:
+def not_before(case: Case) -> str:
     """Return the wall time until which a check wants it to wait, "" where none does."""
     core, known, now = case.core, case.known, case.now
     later = verdicts.in_state(core, known, texts.RETRY)

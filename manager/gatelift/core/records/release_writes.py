@@ -5,6 +5,7 @@ Neighbours: `status_writes` (the write itself), `admission_writes` (gave it), `e
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,21 +141,38 @@ def release_write(workload: Workload, given_back: GivenBack, wall: str) -> bytes
     return status_writes.status_write(workload, **status)
 
 
+def unsaid_write(workload: Workload, late: Collection[str], not_before: str, wall: str) -> bytes:
+    """Take back what these checks have said of a slice that waits to grow what runs, and that it is to be deactivated.
+
+    `not_before`: as of `growth_struck_write`.
+    """
+    checks = workload.status.admission_checks
+    return status_writes.status_write(
+        workload,
+        conditions=without(workload.status.conditions, texts.DEACTIVATION_TARGET),
+        admission_checks=tuple(_reset(each, "", wall) if each.name in late else each for each in checks),
+        requeue_state=_later(workload, not_before),
+    )
+
+
 def growth_struck_write(workload: Workload, said: tuple[str, str], not_before: str, wall: str) -> bytes:
     """Give back what was reserved to grow what runs: nothing ran by it, so no epoch is used and nothing is evicted.
 
     `said`: reason and message of why it has no quota; `not_before`: the wall time before which it is not tried again.
     """
     waits = status_writes.condition(workload, texts.QUOTA_RESERVED, FALSE, *said)
-    before = workload.status.requeue_state
-    later = msgspec.structs.replace(before or RequeueState(), requeue_at=not_before) if not_before else before
     return status_writes.status_write(
         workload,
         conditions=put(workload.status.conditions, waits, wall),
         admission=None,
         admission_checks=_reset_checks(workload, "", NOTHING_USED, wall),
-        requeue_state=later,
+        requeue_state=_later(workload, not_before),
     )
+
+
+def _later(workload: Workload, not_before: str) -> RequeueState | None:
+    before = workload.status.requeue_state
+    return msgspec.structs.replace(before or RequeueState(), requeue_at=not_before) if not_before else before
 
 
 def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tuple[AdmissionCheckState, ...]:
@@ -167,19 +185,20 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
         if check.state == texts.PENDING and not check.pod_set_updates:
             states.append(msgspec.structs.replace(check, pod_set_updates=marks))
             continue
-        retries = check.retry_count
-        states.append(
-            AdmissionCheckState(
-                name=check.name,
-                state=texts.PENDING,
-                message=texts.reset_check(check.state, why),
-                last_transition_time=wall,
-                retry_count=(retries or 0) + 1 if why or check.state == texts.RETRY else retries,
-                pod_set_updates=marks,
-                more=check.more,
-            )
-        )
+        states.append(msgspec.structs.replace(_reset(check, why, wall), pod_set_updates=marks))
     return tuple(states)
+
+
+def _reset(check: AdmissionCheckState, why: str, wall: str) -> AdmissionCheckState:
+    retries = check.retry_count
+    return AdmissionCheckState(
+        name=check.name,
+        state=texts.PENDING,
+        message=texts.reset_check(check.state, why),
+        last_transition_time=wall,
+        retry_count=(retries or 0) + 1 if why or check.state == texts.RETRY else retries,
+        more=check.more,
+    )
 
 
 def _used_up(workload: Workload, used: Used) -> Condition:

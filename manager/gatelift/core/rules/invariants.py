@@ -90,8 +90,16 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
         or seeking.is_sought(core, known)
         or bool(core.caution.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes
+        or _is_behind_a_write(core, uid)
         or core.is_marked_later(uid)  # dispatch goes on just now: all are looked at, some in each call
     )
+
+
+def _is_behind_a_write(core: Core, uid: str) -> bool:
+    """Say whether a slice waits for the answer to a write of what it is to grow, which looks at it again."""
+    chain = core.knowledge.slices.of(uid)
+    ahead = chain.current if chain is not None else None
+    return ahead is not None and ahead.uid != uid and core.inflight.busy(core.knowledge.readings[ahead.key][1].ref)
 
 
 def writes(core: Core) -> list[str]:

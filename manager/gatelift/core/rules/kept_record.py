@@ -32,7 +32,16 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.purposes import Purpose
 from gatelift.core.clusters.link_values import LinkState
-from gatelift.core.records import chain, epochs, own_conditions, reclaimed, record, size_writes, status_writes
+from gatelift.core.records import (
+    admitted_by,
+    chain,
+    epochs,
+    own_conditions,
+    reclaimed,
+    record,
+    size_writes,
+    status_writes,
+)
 from gatelift.core.records.attempt_states import LIVE, AttemptState
 from gatelift.core.records.attempts import Attempt
 from gatelift.core.records.knowledge import key_of, ref_of
@@ -52,6 +61,10 @@ _NOT_GIVEN = (
     "its status says that quota is reserved for it, and Gatelift has reserved none: it waits as before, and that is "
     "written back"
 )
+_NOT_GROWN = (
+    "its status says that it has grown what runs, and Gatelift has not written that: what ran runs on, and this waits "
+    "for what others say of it, as before"
+)
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
@@ -65,6 +78,50 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
 
     `after` is the record of the version that was seen.
     """
+    if not _is_grown_by_others(core, seen, after):
+        return _as_held(core, seen, after)
+    asked, tampered = _as_asked(seen), core.caution.tampered
+    told = tampered.is_blamed(after.uid)
+    known = _as_held(core, asked, record.read(asked, travels=True))
+    if not told:
+        _say(core, seen, _NOT_GROWN, core.attempts.get(after.uid))
+    version = seen.metadata.resource_version if seen.status.cluster_name else ""
+    tampered.record_changed(after.uid, other_cluster_in=version, maybe_former=False)
+    return known
+
+
+def _is_grown_by_others(core: Core, seen: Workload, after: Record) -> bool:
+    """Say whether what is asked about a growth says that it is placed, and not where what runs is, in its epoch.
+
+    The write by which a slice becomes the record says so (HD-701). One of no epoch is of no leader at all.
+    """
+    if not (after.reserved and after.cluster) or after.finished or slices.replaced_by(seen) is None:
+        return False
+    if not after.written_epoch:
+        return True
+    one, chained = core.knowledge.slices.slice_of(after.uid), core.knowledge.slices.of(after.uid)
+    if one is None or not one.asks or chained is None or chained.record is None:
+        return False
+    runs = core.knowledge.readings[chained.record.key][1]
+    return after.written_epoch == runs.written_epoch and after.cluster != runs.cluster  # a later one may be news
+
+
+def _as_asked(seen: Workload) -> Workload:
+    """Return a slice as one that others are asked about: with its reservation, and nothing of a placement."""
+    conditions = seen.status.conditions
+    for type_ in (texts.ADMITTED, admitted_by.ADMITTED_BY, epochs.EPOCH_USED):
+        conditions = without(conditions, type_)
+    checks = tuple(
+        msgspec.structs.replace(each, state=texts.PENDING, pod_set_updates=()) if record.names_winner(each) else each
+        for each in seen.status.admission_checks
+    )
+    status = msgspec.structs.replace(
+        seen.status, conditions=conditions, admission_checks=checks, cluster_name=type(seen.status)().cluster_name
+    )
+    return msgspec.structs.replace(seen, status=status)
+
+
+def _as_held(core: Core, seen: Workload, after: Record) -> Workload:
     uid = seen.metadata.uid
     attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
     if known is None or not core.untaken.is_news(after.ref, seen.metadata, known.metadata):

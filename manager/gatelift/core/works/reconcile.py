@@ -32,6 +32,7 @@ from gatelift.core.works import (
     counting,
     following,
     growing,
+    growth_checks,
     leaving,
     past_slices,
     reclaiming,
@@ -94,6 +95,7 @@ def _next_step(case: Case, *, goes: bool) -> None:
         core.mark_attempt(attempt)
     elif (
         chain_activity.of_what_waits(case)
+        or growth_checks.too_late(case)
         or deactivation.carry_out(core, known)
         or priorities.follow_value(core, known)
     ):
