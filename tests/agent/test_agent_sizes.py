@@ -25,6 +25,8 @@ from support.agent.size_stage import SizeStage, TrainingStage, a_job, deleting, 
 from support.agent.stage import Stage
 from support.agent.values import KEY, UNSEEN_SECONDS
 
+GATE = "kueue.x-k8s.io/elastic-job"
+
 
 def grown(*, count: int = 2, **settings: Any) -> SizeStage:
     """Return a stage on which so many pods of an elastic Job run."""
@@ -207,6 +209,19 @@ def test_local_the_mark_alone_is_set_and_the_users_wish_stays() -> None:
     stage.resize(2, main=3)
     assert (stage.mark()["counts"], stage.job()["spec"]["parallelism"]) == ({"main": 3}, 4)
     assert (len(stage.lifted()), len(stage.waiting())) == (3, 1)
+
+
+def test_hd_709_pods_that_wait_for_a_size_that_is_not_granted_are_no_trouble_and_others_are() -> None:
+    """HD-709: nobody is to take that gate off. A gate of others beside it is told, as of any Job."""
+    stage = SizeStage(mode=AgentMode.LOCAL)
+    stage.begin(2, spec=a_job(4))
+    assert (len(stage.lifted()), len(stage.waiting())) == (2, 2)
+    stage.pass_seconds(60.0)
+    assert {one for report in stage.peer.of(m.CountsReport) for one in report.troubles} == set()
+    stage.make_pod(schedulingGates=[{"name": GATE}, {"name": "example.com/quarantine"}])
+    stage.pass_seconds(60.0)
+    (told,) = {one for report in stage.peer.of(m.CountsReport) for one in report.troubles}
+    assert "example.com/quarantine" in told.text
 
 
 def test_ten_sizes_in_a_row_end_with_the_last_one() -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from gatelift_kinds.shared import markers
 from gatelift_kinds.shared.sized_pods import INDEX
-from gatelift_wire.values.keys import ANNOTATION_SIZE, LABEL_ORIGIN
+from gatelift_wire.values.keys import ANNOTATION_CHAIN, ANNOTATION_SIZE, LABEL_ORIGIN
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FOLDER = DEPLOY / "components" / "elastic-jobs"
@@ -46,6 +46,15 @@ def test_sl_06_nobody_but_gatelift_says_to_which_size_a_job_was_set() -> None:
     assert (rule["operations"], rule["resources"]) == (["CREATE", "UPDATE"], ["jobs", "jobs/status"])
     (asked,) = (one["expression"] for one in spec["matchConditions"] if one["name"] == "sized")
     assert f"'{ANNOTATION_SIZE}'" in asked
+
+
+def test_hd_707_nobody_but_gatelift_says_of_which_chain_a_slice_is() -> None:
+    spec = policies()["gatelift-elastic-slices"]
+    (rule,) = spec["matchConstraints"]["resourceRules"]
+    assert (rule["operations"], rule["resources"]) == (["UPDATE"], ["workloads", "workloads/status"])
+    (compared,) = (one["expression"] for one in spec["validations"])
+    marks = {ANNOTATION_CHAIN, ANNOTATION_SIZE, markers.ELASTIC_JOB, markers.SLICE_NAME, markers.SLICE_REPLACEMENT}
+    assert all(f"'{mark}'" in compared for mark in marks)
 
 
 def test_sl_03_no_overlay_has_the_component_yet() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,6 +23,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
 AS_AGENT = ("--as=system:serviceaccount:gatelift-system:gatelift-agent", *GATELIFT, "--as-group=system:masters")
+GATELIFT_MANAGER = (
+    "--as=system:serviceaccount:gatelift-system:gatelift-manager",
+    *GATELIFT,
+    "--as-group=system:masters",
+)
+OWNER = "gatelift.dev/owner"
 GATE = "kueue.x-k8s.io/elastic-job"
 SIZE = "gatelift.dev/size"
 RUN = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
@@ -30,6 +37,7 @@ MARK = json.dumps({"number": 1, "counts": {"main": 2}, "tied": False})
 CONTAINERS = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]
 GATE_STAYS = "removed by Gatelift only, pod by pod as they are granted: ask for more with the Job's spec.parallelism"
 SLOT_STAYS = "say which slot of its Job a pod fills: leave them as they are"
+SLICE_STAYS = "say of which chain a slice is, and what runs is known by them: leave them to Gatelift"
 SIZE_STAYS = "says to which size the Job was set: leave it to Gatelift"
 
 
@@ -65,6 +73,17 @@ def a_job(name: str, *, run: bool = True, mark: str = "") -> Json:
         "kind": "Job",
         "metadata": {"name": name, "labels": labels, "annotations": notes},
         "spec": {"parallelism": 2, "completions": 9, "suspend": False, "template": template},
+    }
+
+
+def a_slice(name: str, notes: Json) -> Json:
+    """Return a Workload of one pod set with these annotations."""
+    pod_set = {"name": "main", "count": 2, "template": {"spec": {"containers": CONTAINERS, "restartPolicy": "Never"}}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "annotations": notes},
+        "spec": {"queueName": "q", "podSets": [pod_set]},
     }
 
 
@@ -164,3 +183,30 @@ async def test_sl_06_a_job_without_a_mark_gets_none_from_anybody_else_and_is_lef
     await kubectl("patch", "job", "plain", *patch(spec={"parallelism": 3}))
     await pods_of(kubectl, "plain", 3)
     await kubectl("delete", "job", "plain", "--wait=false", "--cascade=background")
+
+
+@pytest.mark.parametrize("cluster", ["home"], indirect=True)
+async def test_hd_707_of_which_chain_a_slice_is_nobody_but_gatelift_changes(kubectl: Kubectl) -> None:
+    """SL-49, SL-75: by these marks a manager that starts anew knows what runs; a Workload of others is its maker's."""
+    marks = {
+        "gatelift.dev/chain": "uid-1",
+        SIZE: "2",
+        GATE: "true",
+        "kueue.x-k8s.io/workload-slice-name": "first",
+        "kueue.x-k8s.io/workload-slice-replacement-for": "default/first",
+    }
+    await kubectl("create", "-f", "-", *GATELIFT_MANAGER, manifest=a_slice("ours", {OWNER: "{}", **marks}))
+    await kubectl("create", "-f", "-", *GATELIFT_MANAGER, manifest=a_slice("plain", {OWNER: "{}"}))
+    await kubectl("create", "-f", "-", manifest=a_slice("theirs", marks))
+    for name, key, value in [
+        *product(["ours"], marks, ["another", None]),
+        *product(["plain"], marks, ["another"]),
+    ]:
+        await refused(kubectl, SLICE_STAYS, "patch", "workload", name, *patch(metadata={"annotations": {key: value}}))
+    await kubectl("patch", "workload", "theirs", *size("3"))
+    await kubectl("patch", "workload", "ours", *patch(metadata={"annotations": {"team": "a"}}, spec={"active": False}))
+    await kubectl("patch", "workload", "ours", *size("3"), *GATELIFT_MANAGER)
+    await kubectl("patch", "workload", "ours", *size("spoilt"), *GATELIFT_MANAGER)
+    await kubectl("patch", "workload", "ours", *size("3"))
+    for name in ("ours", "plain", "theirs"):
+        await kubectl("delete", "workload", name, "--wait=false")

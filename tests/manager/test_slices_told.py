@@ -261,6 +261,21 @@ def test_sl_72_a_slice_behind_one_that_is_queued_again_says_so() -> None:
     assert waits_for(world)[1].startswith("It grows what runs from 3 pods to 9 pods: couldn't")
 
 
+def test_hd_710_a_slice_behind_one_that_is_deactivated_says_which_to_activate() -> None:
+    world = a_running_chain(cpu=6)
+    resize(world, 9)
+    world.advance(5.0)
+    first = all_slices(world)[0]
+    world.api.edit(ref_of(first), lambda one: one["spec"].update(active=False))
+    world.advance(10.0)
+    name = first["metadata"]["name"]
+    text = f"Workload {name} comes first, which is deactivated: activate that one, and this grows it after that"
+    assert waits_for(world) == ("GrowthWaits", text)
+    world.api.edit(ref_of(first), lambda one: one["spec"].update(active=True))
+    world.advance(10.0)
+    assert waits_for(world)[1].startswith("It grows what runs from 3 pods to 9 pods: couldn't")
+
+
 def test_sl_01_sl_72_switched_off_what_waits_says_that_what_runs_keeps_its_size() -> None:
     world = a_running_chain(cpu=4)
     resize(world, 6)

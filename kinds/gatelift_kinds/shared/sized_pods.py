@@ -47,6 +47,11 @@ def is_gated(pod: Pod) -> bool:
     return any(gate.name == markers.ELASTIC_JOB for gate in pod.spec.scheduling_gates)
 
 
+def waits_for_size(pod: Pod) -> bool:
+    """Return whether it waits at the gate of elastic work and at no other."""
+    return {gate.name for gate in pod.spec.scheduling_gates} == {markers.ELASTIC_JOB}
+
+
 def of(uid: str, pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """Return those of the pods whose controller is the object of this UID."""
     return tuple(pod for pod in pods if any(one.controller and one.uid == uid for one in pod.metadata.owner_references))

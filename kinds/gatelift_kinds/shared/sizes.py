@@ -117,6 +117,11 @@ def lowered(current: Counts, wanted: Counts) -> dict[str, int]:
     return {name: min(count, wanted.get(name, count)) for name, count in current.items()}
 
 
+def raised(wanted: Counts, least: Counts) -> dict[str, int]:
+    """Return the counts of a slice that is to be no smaller than `least` in any pod set."""
+    return {**wanted, **{name: max(count, wanted.get(name, count)) for name, count in least.items()}}
+
+
 def is_raised(current: Counts, wanted: Counts) -> bool:
     """Return whether more pods are wanted in some pod set: a slice on top of the one that runs is needed."""
     return any(wanted.get(name, count) > count for name, count in current.items())

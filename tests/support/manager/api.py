@@ -140,10 +140,26 @@ class Api:
                 document["metadata"] = merged(document["metadata"], said)
             return document
         before = json.dumps(document.get("spec"))
+        counts = counts_of(document)
         document = {**merged(document, {**body, "status": document.get("status", {})})}
+        if is_reserved(document) and any(count > counts.get(name, 0) for name, count in counts_of(document).items()):
+            raise ApiError(WriteError.INVALID, "podSets are immutable while quota is reserved: counts may only shrink")
         if json.dumps(document.get("spec")) != before:
             document["metadata"]["generation"] = document["metadata"].get("generation", 1) + 1
         return document
+
+
+def counts_of(document: Doc) -> dict[str, int]:
+    """Return how many pods a Workload asks for, by pod set; nothing of anything else."""
+    if document["kind"] != "Workload":
+        return {}
+    return {one["name"]: one["count"] for one in document["spec"]["podSets"]}
+
+
+def is_reserved(document: Doc) -> bool:
+    """Say whether a Workload says that it has quota."""
+    conditions = document.get("status", {}).get("conditions", ())
+    return any((one["type"], one["status"]) == ("QuotaReserved", "True") for one in conditions)
 
 
 def preconditions(document: Doc, body: Doc) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from gatelift.core.api.purposes import Purpose
-from gatelift.core.records.chain import Role
+from gatelift.core.records.chain import Chain, Role
 from gatelift.core.records.work import Owner
 from gatelift.core.state import api_requests
 from gatelift.core.state.core import Core
 from gatelift.core.works import choosing
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.shared import sizes
+from gatelift_kinds.shared.sizes import Counts
 from gatelift_kube.deciding.writes import KubeObject
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 
@@ -47,11 +48,24 @@ def _resizing(core: Core, owner: Owner, workload: Workload, role: Role) -> bool:
     """
     wanted, asked = owner.kind.wanted(owner.object), sizes.counts_of(workload)
     if role is Role.TARGET:
-        return asked != wanted
+        chain = choosing.chain_of(core, core.knowledge.work_of(workload))
+        has = edited(core, chain) if chain is not None else None
+        return asked != (wanted if has is None else sizes.raised(wanted, has))
     if owner.kind.pods_are_children and not owner.kind.suspended(owner.object):
         return True
     grows = choosing.target_of(core, core.knowledge.work_of(workload)) is not None
     return sizes.lowered(asked, wanted) != asked if grows else asked != wanted
+
+
+def edited(core: Core, chain: Chain) -> Counts | None:
+    """Return what its cluster has by the number of a record, where somebody has written less beside it (HD-602)."""
+    record = chain.record
+    attempt = core.attempts.get(record.uid) if record is not None else None
+    if record is None or attempt is None or not attempt.live:
+        return None
+    carried = attempt.size.counts_at(record.number)
+    asked = sizes.counts_of(core.knowledge.workloads[record.key])
+    return carried if carried is not None and sizes.is_raised(asked, carried) else None
 
 
 def is_alike(kind: Kind[Any], workload: Workload, obj: KubeObject) -> bool:

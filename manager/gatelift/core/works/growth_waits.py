@@ -54,7 +54,10 @@ def _growth(case: Case, chain: Chain) -> str:
     if owner is None or not owner.kind.resizes(owner.object):
         return KEEPS_ITS_SIZE
     if chain.record is None:
-        name = chain.current.key.name if chain.current is not None else "of before"
+        current = core.knowledge.workloads[chain.current.key] if chain.current is not None else None
+        name = current.metadata.name if current is not None else "of before"
+        if current is not None and not current.spec.active:
+            return f"Workload {name} comes first, which is deactivated: activate that one, and this grows it after that"
         return f"Workload {name} comes first, which waits for quota with the size that it had: this grows it after that"
     known, attempt = core.knowledge.workloads[chain.record.key], core.attempts.get(chain.record.uid)
     deleted = known.metadata.deletion_timestamp is not None or not known.spec.active

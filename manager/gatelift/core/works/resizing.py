@@ -24,7 +24,7 @@ from gatelift.core.rules import ends
 from gatelift.core.state import api_requests
 from gatelift.core.state.case import Case
 from gatelift.core.state.core import Core
-from gatelift.core.works import choosing, deadlines, flavor_moves, growth_parts, past_slices, slices_seen
+from gatelift.core.works import asking, choosing, deadlines, flavor_moves, growth_parts, past_slices, slices_seen
 from gatelift_kinds.shared import markers, sizes, slices
 from gatelift_kinds.shared.sizes import Counts, Size
 from gatelift_kube.objects.kueue import Workload
@@ -75,7 +75,7 @@ def step(case: Case, owner: Owner) -> bool:
 
 def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     """Take the step of what has a record, or goes back to the queue with a slice behind it."""
-    if (edited := _edited(wish)) is not None:
+    if (edited := asking.edited(wish.case.core, wish.chain)) is not None:
         return _put_back(wish, target, edited)
     grows, lowers = sizes.is_raised(wish.asked, wish.wanted), wish.lower != wish.asked
     wishes = wish.case.core.knowledge.slices.wishes
@@ -92,16 +92,16 @@ def _of_what_runs(wish: _Wish, target: Workload | None) -> bool:
     return lowers and _resize(wish, wish.case.known, wish.chain.highest + 1, wish.lower)
 
 
-def _edited(wish: _Wish) -> Counts | None:
-    """Return what its cluster has by the number of the record, where somebody has written less beside it (HD-602)."""
-    record, attempt = wish.chain.record, wish.case.attempt
-    carried = attempt.size.counts_at(record.number) if record is not None and attempt.live else None
-    return carried if carried is not None and sizes.is_raised(wish.asked, carried) else None
-
-
 def _put_back(wish: _Wish, target: Workload | None, edited: Counts) -> bool:
-    """Write what its cluster has, as far as it is wanted, by a number that nobody had."""
+    """Write what its cluster has, as far as it is wanted, by a number that nobody had.
+
+    Where quota is reserved the API server lets no count go up (HD-708): a slice with what its cluster has, or with what
+    is wanted where that is more, takes the place of the record then, and is lowered to what is wanted after that.
+    """
     chain, counts = wish.chain, sizes.lowered({**wish.asked, **edited}, wish.wanted)
+    if sizes.is_raised(wish.asked, counts):
+        raised = wish._replace(wanted=sizes.raised(wish.wanted, edited), lower=wish.asked)
+        return _make(raised, chain.highest + 1) if target is None else _beside(raised, target, lowers=False)
     if target is None or chain.target is None:
         return _resize(wish, wish.case.known, chain.highest + 1, counts)
     number = chain.target.number - 1

@@ -39,10 +39,16 @@ def note(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: 
 
 def _first(world: World, placement: Placement, seen: Iterable[PodSetCounts], now: float) -> Trouble | None:
     tracked = placement.to_look_at
-    jobs = (each.uid for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
+    jobs = (_of_job(world, placement, each) for each in tracked if each.uid and each.ref.resource in world.kinds.makers)
     missing = (missing_pods.trouble(world, placement, one, now) for one in seen)
     refused = map(_refused, tracked)
-    return pod_trouble.first((*missing, *map(world.objects.trouble, jobs), *map(_at_gates, tracked), *refused))
+    return pod_trouble.first((*missing, *jobs, *map(_at_gates, tracked), *refused))
+
+
+def _of_job(world: World, placement: Placement, tracked: Tracked) -> Trouble | None:
+    """Return the trouble of the pods of a Job. That some wait for a size that is not granted yet is said elsewhere."""
+    by_count = tracked.object is not None and world.kind(placement).gated(tracked.object)
+    return world.objects.trouble(tracked.uid, by_count=by_count)
 
 
 def _refused(tracked: Tracked) -> Trouble | None:

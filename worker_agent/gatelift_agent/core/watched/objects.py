@@ -168,12 +168,17 @@ class Objects:
             if pod.metadata.namespace == namespace:
                 self._child_gone(pod.metadata.uid, self._makers[pod.metadata.uid])
 
-    def trouble(self, job_uid: str) -> Trouble | None:
-        """Return what keeps the pods of a Job from running; one that failed counts while no other is ready."""
+    def trouble(self, job_uid: str, *, by_count: bool = False) -> Trouble | None:
+        """Return what keeps the pods of a Job from running; one that failed counts while no other is ready.
+
+        `by_count`: its pods are let go by count, so one that waits at the gate of that alone is in no trouble (HD-709).
+        """
         if not self._troubles:  # as nearly always
             return None
         children = self.children(job_uid)
         found = [pod for pod in children if pod.metadata.uid in self._troubles]
+        if by_count:
+            found = [pod for pod in found if not sized_pods.waits_for_size(pod)]
         if found and any(map(pods.ready, children)):
             found = [pod for pod in found if not pods.over(pod)]
         return pod_trouble.first(self._troubles[pod.metadata.uid] for pod in found)
