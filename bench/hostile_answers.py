@@ -41,11 +41,10 @@ from gatelift_wire.values.messages import (
     PodSetCounts,
     Refused,
     Report,
-    SizeWanted,
     Stopped,
 )
 from gatelift_wire.values.refusals import Refusal
-from gatelift_wire.values.sizes import Drained, SizeRefused, SliceFinished
+from gatelift_wire.values.sizes import Drained, SizeRefused, SizeWanted, SliceFinished
 
 ANSWERS = ("evicted", "unasked", "refused", "unlifted", "nonsense", "words", "ended")
 KNOWN_MAX = 1_000
