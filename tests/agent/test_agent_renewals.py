@@ -11,7 +11,7 @@ import pytest
 from gatelift_agent.adapters.kubelet_leases import OF_KUBELETS, KubeletLeases
 from gatelift_agent.core.values.events import KubeletsRead
 from gatelift_agent.core.watched.nodes import SILENT_SECONDS, Nodes
-from gatelift_agent.core.watched.renewals import BREAK_SECONDS, Renewals
+from gatelift_agent.core.watched.renewals import BREAK_SECONDS, LeaseRenewals
 from gatelift_kube.api.client import Client
 from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.retry import RetryPolicy
@@ -83,7 +83,7 @@ def test_hd_718_a_node_that_is_not_ready_or_renews_no_more_proves_nothing() -> N
 
 def test_hd_718_a_renewal_counts_from_the_list_that_did_not_show_it() -> None:
     """HD-718: a process that stood still takes an old answer late: that it came late makes no renewal younger."""
-    renewals = Renewals()
+    renewals = LeaseRenewals()
     renewals.shown("1", 0.0, 1.0)
     renewals.shown("2", 10.0, 500.0)
     assert (renewals.made_after, renewals.steady_from) == (0.0, 500.0)

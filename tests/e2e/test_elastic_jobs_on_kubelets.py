@@ -20,7 +20,8 @@ CPU = "10m"
 """A kind node has what this machine has, and its own pods want most of two cores."""
 TEN = "100m"
 DOUBTS_SECONDS = 480.0
-"""After a start new slots wait until each node was heard of; a real kubelet says so once in five minutes."""
+"""After a start new slots wait until each node was heard of: two minutes by its Lease (HD-717), six and a half by its
+status, where a slow machine makes breaks between its renewals."""
 AT_HOME, AWAY = "sl-home", "sl-away"
 
 
@@ -43,7 +44,7 @@ async def dies(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("place", [AT_HOME, AWAY])
 async def test_sl_84_3_10_4_in_real_containers_while_daemons_die(sliced: World, place: str) -> None:
-    """SL-84, SL-15, SL-50, SL-54: no container of the first three is restarted, four of the ten go on at the end."""
+    """SL-84, SL-15, SL-50, SL-54, HD-717: none of the first three is restarted, four of the ten go on at the end."""
     job = ElasticJob(sliced, place, place, CPU)
     await job.create(3)
     where = HOME if place == AT_HOME else await job.worker()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gatelift_agent.core.watched.renewals import Renewals
+from gatelift_agent.core.watched.renewals import LeaseRenewals
 from gatelift_kube.objects.core import Node
 from gatelift_wire.values.limits import GRACE_SECONDS, GRACE_SECONDS_MAX, KUBELET_MARGIN_SECONDS
 
@@ -59,7 +59,7 @@ class _Known:
     heartbeat: str
     said_at: float
     back_at: float = -math.inf
-    renewals: Renewals = field(default_factory=Renewals)
+    renewals: LeaseRenewals = field(default_factory=LeaseRenewals)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,7 +16,7 @@ BREAK_SECONDS = 40.0
 
 
 @dataclass(slots=True)
-class Renewals:
+class LeaseRenewals:
     """Renewals of one kubelet, as lists showed them.
 
     `asked_at`: when the last list was asked for. `made_after`: a moment after which the last renewal was made.
