@@ -64,7 +64,7 @@ def open_slices(world: World) -> list[tuple[int, int | None]]:
 
 @pytest.mark.parametrize("pods", [1, 2, 4, 9, 2**31 - 1])
 def test_sl_75_the_count_of_what_runs_edited_by_hand_charges_and_frees_nothing_and_is_put_back(pods: int) -> None:
-    """SL-75: up is no growth, and down frees nothing, which only a cluster's answer does; the Job's size is wanted."""
+    """SL-75, HD-708: up is no growth, down frees nothing, which only a cluster's answer does."""
     world = a_running_chain()
     world.api.edit(ref_of(all_slices(world)[0]), counted(pods))
     world.advance(30.0)
