@@ -1,4 +1,4 @@
-"""Scripted histories: how a pod of a group ended was not heard, and its agent ends the others by another word than Stopped."""
+"""Scripted histories: an end was not heard, and its agent ends the others by another word than Stopped."""
 
 from __future__ import annotations
 
