@@ -165,7 +165,7 @@ class Floor:
 
 def admission(target: Workload, record: Workload, pods: int) -> bytes:
     """Return the status write by which a slice is the record."""
-    more = size_writes.raised(granted(record), {MAIN: pods})
+    more = size_writes.raised(granted(record), {MAIN: pods}, {})
     message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
     meta = target.metadata
     reserve = Reserve(meta.uid, ObjectKey(meta.namespace, meta.name), more, (CHECK,), 0.0, "", message, "")

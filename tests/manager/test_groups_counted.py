@@ -88,7 +88,9 @@ def test_hd_691_a_group_is_counted_in_parts_as_it_is_over_and_its_end_is_that_of
 
 def test_hd_691_who_asks_before_all_are_counted_has_the_others_counted_first(counted: list[int]) -> None:
     world, _ = a_group(counted)
-    gathered: Any = world.machine.core.knowledge.works.gathered_at(THEIRS.key).gathered
+    work = world.machine.core.knowledge.works.gathered_at(THEIRS.key)
+    assert work is not None
+    gathered: Any = work.gathered
     assert gathered.may_run
     gathered.is_home()
     assert not gathered.is_counted
