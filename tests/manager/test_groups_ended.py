@@ -40,7 +40,7 @@ def test_pg_15_the_workload_of_a_group_that_waits_is_deleted_and_its_pods_go_wit
     assert world.writes("Workload").count("create") == 1
 
 
-def test_pg_15_nothing_goes_before_what_runs_has_stopped_and_the_workload_is_the_last() -> None:
+def test_pg_15_nothing_goes_before_what_runs_has_stopped_and_the_workload_waits_for_nobody_elses_finalizer() -> None:
     world = a_world_at_home(*THREE)
     lift(world, "a", "b")
     over(world, "b", "Succeeded")
@@ -59,12 +59,14 @@ def test_pg_15_nothing_goes_before_what_runs_has_stopped_and_the_workload_is_the
     world.restart()
     world.connect("local")
     world.advance(10.0)
-    assert (there(world), names(world)) == (True, ["b", "c"]), "somebody else keeps them"
+    assert (there(world), names(world)) == (False, ["b", "c"]), "somebody else keeps them (HD-642)"
     assert all(one["metadata"]["deletionTimestamp"] for one in world.all("Pod"))
+    assert all(one["metadata"]["finalizers"] == ["example.com/kept"] for one in world.all("Pod"))
     for name in "bc":
         world.api.edit(pod_ref(name), lambda document: document["metadata"].update(finalizers=[]))
     world.advance(5.0)
     assert (there(world), names(world), contained(world)) == (False, [], [])
+    assert world.writes("Workload").count("create") == 1
 
 
 def test_pg_15_what_was_evicted_and_waits_to_be_replaced_goes_with_the_workload() -> None:
