@@ -207,11 +207,11 @@ FOUND: dict[str, int] = {
     "Size 2, a charge lowered before its answer": 3,
     "Size 2, a growth said before it is charged": 3,
     "Size 3, released at a deadline": 7,
-    "Size 5, an answer to any size": 7,
+    "Size 5, an answer to any size": 3,
     "Size 6, progress counts as an answer": 7,
     "Size 6, answered while the surplus runs": 7,
     "Size 7, gates are lifted by no count": 7,
-    "Size 7, lifts in flight do not count": 15,
+    "Size 7, lifts in flight do not count": 139,
     "SL-13, a past slice stops the run": 3,
 }
 """Seeds above `SIZES_FROM` that find them."""

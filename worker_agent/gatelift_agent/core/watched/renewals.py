@@ -1,4 +1,4 @@
-"""What the Lease of a kubelet proves: that it reached its API server without a break. Pure.
+"""What the Lease of a kubelet proves: that it reached its API server without a break (P10). Pure.
 
 A kubelet repeats a status that has not changed every five minutes, and renews its Lease every ten seconds. Lists of
 Leases are no watch of nodes, and neither is behind the other by a known time: a node that was cut off and came back may
