@@ -22,6 +22,7 @@ GROUPS = "test_groups_"
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
     "world": 260.0,
+    "tests/e2e/test_recovery.py": 400.0,
     "tests/e2e/test_image.py": 150.0,
     "groups": 140.0,
     "tests/e2e/test_admission.py": 115.0,
