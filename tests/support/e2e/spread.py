@@ -22,12 +22,16 @@ GROUPS = "test_groups_"
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
     "world": 260.0,
-    "tests/e2e/test_recovery.py": 400.0,
+    "tests/e2e/test_recovery.py": 300.0,
+    "tests/e2e/test_elastic_jobs.py": 150.0,
     "tests/e2e/test_image.py": 150.0,
     "groups": 140.0,
     "tests/e2e/test_admission.py": 115.0,
     "tests/e2e/test_demo_verb.py": 75.0,
     "tests/e2e/test_demo_kept.py": 85.0,
+    "tests/e2e/test_release.py": 120.0,
+    "tests/e2e/test_home_jobs.py": 110.0,
+    "tests/e2e/test_condemned_namespaces.py": 105.0,
     "tests/e2e/test_kueue_crds.py": 55.0,
     "tests/e2e/test_local_provider.py": 55.0,
 }
