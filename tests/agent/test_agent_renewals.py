@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 
-import msgspec
 import pytest
 
 from gatelift_agent.adapters.kubelet_leases import OF_KUBELETS, KubeletLeases
@@ -17,8 +16,9 @@ from gatelift_kube.api.transport import HttpTransport
 from gatelift_kube.deciding.retry import RetryPolicy
 from gatelift_kube.process.clock import monotonic
 from gatelift_kube.process.tasks import Supervisor
-from gatelift_kube.values.resources import JOB, LEASE, NODE
+from gatelift_kube.values.resources import JOB, LEASE
 from gatelift_wire.values.limits import KUBELET_MARGIN_SECONDS
+from support.agent.namespaces import node_heard
 from support.agent.size_stage import SizeStage
 from support.agent.values import UNSEEN_SECONDS
 from support.servers.fake_apiserver import FakeApiServer, status_of
@@ -107,21 +107,10 @@ def test_hd_717_leases_are_in_question_while_something_is_doubted_and_not_for_ev
 # --- the agent -----------------------------------------------------------------------------------------------------
 
 
-def _says(stage: SizeStage, minute: int) -> None:
-    """Have the node be there, and repeat its status."""
-    if stage.store.find(("", "nodes"), "", "node-1") is None:
-        stage.create(NODE, {"metadata": {"name": "node-1"}})
-    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"2026-01-01T00:{minute:02}:00Z"}
-    body = msgspec.json.encode({"status": {"conditions": [ready]}})
-    kind = stage.store.kinds.of(NODE)
-    stage.store.patch(kind, "", "node-1", body, "application/merge-patch+json", stage.now, subresource="status")
-    stage.settle()
-
-
 def _killed_as_it_grows() -> SizeStage:
     """Return a stage on which an agent died with seven new pods there, and the next one has taken the size."""
     stage = grown(count=3)
-    _says(stage, 0)
+    node_heard(stage, 0)
     stage.change(JOB, "j", {"status": {"startTime": "1970-01-01T00:16:40Z"}}, "status")
     stage.pass_seconds(2.0)
     stage.resize(2, main=10)

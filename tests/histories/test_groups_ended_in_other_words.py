@@ -23,11 +23,8 @@ def history(monkeypatch: pytest.MonkeyPatch) -> History:
     return History(shown=False)
 
 
-@pytest.mark.parametrize("another_leads", [False, True])
-def test_hd_661_who_went_unheard_does_not_run_again_though_its_agent_ended_all_by_itself(
-    history: History, *, another_leads: bool
-) -> None:
-    """It had succeeded, and somebody took its finalizer off while no agent ran; another one was changed meanwhile."""
+def one_succeeds_unheard(history: History) -> str:
+    """Have three run, and one succeed and be removed while nobody hears of it and no agent runs; return where."""
     for name in ABC:
         groups.make(history, name, seconds=10.0 if name == "a" else 0.0, takes=2.0)
     history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
@@ -38,6 +35,15 @@ def test_hd_661_who_went_unheard_does_not_run_again_though_its_agent_ended_all_b
     history.kill_agent(cluster, again=False)
     history.edit(cluster, POD, "a", {"metadata": {"finalizers": None}})
     history.delete(cluster, POD, "a")
+    return cluster
+
+
+@pytest.mark.parametrize("another_leads", [False, True])
+def test_hd_661_who_went_unheard_does_not_run_again_though_its_agent_ended_all_by_itself(
+    history: History, *, another_leads: bool
+) -> None:
+    """It had succeeded, and somebody took its finalizer off while no agent ran; another one was changed meanwhile."""
+    cluster = one_succeeds_unheard(history)
     containers = groups.placed(history)["b"]["spec"]["containers"]
     containers[0]["resources"] = {"requests": {"cpu": "750m"}}
     history.edit(cluster, POD, "b", {"spec": {"containers": containers}}, "resize")
@@ -58,16 +64,7 @@ def test_hd_662_nor_where_what_all_came_to_is_too_heavy_for_one_message(
 ) -> None:
     """What its agent says of each goes ahead then, and its last word names nobody with a status."""
     monkeypatch.setattr("gatelift_wire.values.limits.FRAME_BYTES_TARGET", 900)
-    for name in ABC:
-        groups.make(history, name, seconds=10.0 if name == "a" else 0.0, takes=2.0)
-    history.until("all three run", lambda: groups.run_there(history) == ABC, 60.0)
-    history.until("it is shown", lambda: set(groups.phases(history).values()) == {"Running"}, 30.0)
-    cluster = groups.cluster_of(history)
-    history.cut(cluster)
-    history.until("one has succeeded", lambda: groups.run_there(history) == ["b", "c"], 60.0)
-    history.kill_agent(cluster, again=False)
-    history.edit(cluster, POD, "a", {"metadata": {"finalizers": None}})
-    history.delete(cluster, POD, "a")
+    cluster = one_succeeds_unheard(history)
     history.until("it is gone", lambda: "a" not in groups.placed(history), 60.0)
     history.edit("home", WORKLOAD, GROUP, {"spec": {"active": False}})
     history.world.start_agent(cluster)
