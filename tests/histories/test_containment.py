@@ -307,6 +307,7 @@ def test_hd_538_what_has_finished_is_acknowledged_though_something_raises_after_
     assert not history.leader.machine.core.caution.named(uid)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("again", [False, True], ids=["as it starts", "as it runs"])
 def test_hd_644_what_one_workload_holds_that_cannot_be_listed_ends_no_manager(
     monkeypatch: pytest.MonkeyPatch, *, again: bool
@@ -333,6 +334,7 @@ def test_hd_644_what_one_workload_holds_that_cannot_be_listed_ends_no_manager(
     assert history.leader.charges("travels") == 0
 
 
+@pytest.mark.interpreted
 def test_hd_644_while_what_queues_owe_cannot_be_recalled_nothing_is_decided_and_all_else_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
